@@ -1,0 +1,108 @@
+# Makefile - builds, installs and tests wiscsort with PGXS.
+#
+#   make               build wiscsort.so for the server of PG_CONFIG
+#   make install       install it there
+#   make installcheck  pg_regress against the running server (PGHOST, PGPORT, ...)
+#   make check         install what is missing, build, run every test on private servers
+#   make demo          the main job against core (ROWS=10000000)
+#
+# libhwy (vqsort), libaio and libpmem are optional; `make libraries` says which
+# were found.  libaio and libpmem are looked for already, but nothing in this
+# version calls them, so nothing links against them.
+
+MODULE_big = wiscsort
+EXTENSION = wiscsort
+DATA = sql/wiscsort--0.1.sql
+PGFILEDESC = "wiscsort - external sorts on keys and pointers"
+
+OBJS = \
+	src/wiscsort.o src/guc.o \
+	src/plan/orderings.o src/plan/paths.o src/plan/rewrite.o src/plan/cost.o \
+	src/key/keyspec.o src/key/normalize.o src/key/compare.o \
+	src/index/indexmap.o src/index/sort.o src/index/ties.o \
+	src/run/runfile.o src/run/formation.o \
+	src/merge/losertree.o src/merge/merge.o \
+	src/record/spool.o src/record/window.o \
+	src/io/tempfile.o src/io/region.o src/io/sigbus.o \
+	src/exec/node.o src/exec/sorter.o src/exec/explain.o
+
+REGRESS = setup types multi plans executor merge explain errors
+REGRESS_OPTS = --inputdir=test --outputdir=test/out
+UNIT_TESTS = test/unit/test_losertree test/unit/test_key test/unit/test_runfile
+EXTRA_CLEAN = $(UNIT_TESTS) bench/gensort test/out
+
+PG_CONFIG ?= pg_config
+PKG_CONFIG ?= pkg-config
+
+# The targets that must work before any server-dev package is there.
+ifneq ($(filter check demo,$(MAKECMDGOALS)),)
+
+.PHONY: check demo
+check:
+	.ci/deps
+	$(MAKE) all
+	test/run --pg-config $(PG_CONFIG) $(CHECK_OPTS)
+
+demo:
+	.ci/deps
+	$(MAKE) all
+	$(MAKE) bench/gensort
+	test/install $(PG_CONFIG)
+	ROWS=$(or $(ROWS),10000000) bench/demo --pg-config $(PG_CONFIG)
+
+else
+
+# Optional libraries.  Debian's libaio has no .pc file, hence the second probe.
+found = $(shell $(PKG_CONFIG) --exists $(1) 2>/dev/null && echo yes)
+header = $(shell echo '\#include <$(1)>' | $(or $(CC),cc) -E -x c - >/dev/null 2>&1 && echo yes)
+HAVE_CXX := $(shell $(CXX) --version >/dev/null 2>&1 && echo yes)
+WITH_LIBHWY ?= $(if $(HAVE_CXX),$(call found,libhwy libhwy-contrib))
+WITH_LIBAIO ?= $(or $(call found,libaio),$(call header,libaio.h))
+WITH_LIBPMEM ?= $(call found,libpmem)
+
+ifeq ($(WITH_LIBHWY),yes)
+OBJS += src/index/sort_vqsort.o
+HWY_CXXFLAGS := $(shell $(PKG_CONFIG) --cflags libhwy libhwy-contrib)
+SHLIB_LINK += $(shell $(PKG_CONFIG) --libs libhwy-contrib libhwy)
+PG_CPPFLAGS += -DHAVE_LIBHWY
+endif
+ifeq ($(WITH_LIBAIO),yes)
+PG_CPPFLAGS += -DHAVE_LIBAIO
+endif
+ifeq ($(WITH_LIBPMEM),yes)
+PG_CPPFLAGS += -DHAVE_LIBPMEM
+endif
+PG_CPPFLAGS += -I$(CURDIR)/src
+PG_CFLAGS += -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers $(WERROR)
+
+# JIT cannot inline anything useful from here: no bitcode, no need for clang.
+override with_llvm := no
+
+PGXS := $(shell $(PG_CONFIG) --pgxs)
+include $(PGXS)
+
+# Objects know their headers.
+CFLAGS += -MMD -MP
+-include $(OBJS:.o=.d)
+EXTRA_CLEAN += $(OBJS:.o=.d)
+
+src/index/sort_vqsort.o: src/index/sort_vqsort.cc
+	$(CXX) -O2 -g -fPIC -fno-exceptions -fno-rtti -Wall -Wextra $(WERROR) $(HWY_CXXFLAGS) -c -o $@ $<
+
+bench/gensort: bench/gensort.c
+	$(CC) -O2 -Wall -Wextra -Werror -o $@ $<
+
+# The pure parts, compiled without a server behind them.
+UNIT_CFLAGS = -O1 -g -Wall -Wextra -Werror -Wno-unused-parameter -Wno-sign-compare -I$(CURDIR)/src -I$(includedir_server) $(CPPFLAGS)
+.PHONY: unit libraries
+unit: $(UNIT_TESTS)
+test/unit/%: test/unit/%.c test/unit/unit.h $(wildcard src/*/*.h src/*.h) src/merge/losertree.c src/key/normalize.c src/run/runblock.h
+	$(CC) $(UNIT_CFLAGS) -o $@ $<
+
+libraries:
+	@echo "libhwy:  $(if $(WITH_LIBHWY),found (sort kernel vqsort),missing: the sort kernel is PostgreSQL's sort_template)"
+	@echo "libaio:  $(if $(WITH_LIBAIO),found,missing) (not used by this version)"
+	@echo "libpmem: $(if $(WITH_LIBPMEM),found,missing) (not used by this version)"
+all: libraries
+
+endif

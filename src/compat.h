@@ -1,0 +1,133 @@
+/*-------------------------------------------------------------------------
+ * compat.h - every difference between the supported PostgreSQL versions.
+ *
+ * This is the only file that tests PG_VERSION_NUM.  The rest of the source
+ * is written against the names defined here, or against what 15 to 18 have
+ * in common.
+ *-------------------------------------------------------------------------
+ */
+#ifndef WS_COMPAT_H
+#define WS_COMPAT_H
+
+#include "postgres.h"
+
+#if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= 190000
+#error "wiscsort supports PostgreSQL 15, 16, 17 and 18: point PG_CONFIG at one of them"
+#endif
+#if SIZEOF_VOID_P != 8
+#error "wiscsort needs a 64-bit platform: it reserves address space for its IndexMap"
+#endif
+#ifndef HAVE_INT128
+#error "wiscsort needs a compiler with 128-bit integers (gcc or clang)"
+#endif
+
+#include "access/stratnum.h"
+#include "commands/explain.h"
+#include "nodes/pathnodes.h"
+#include "optimizer/paths.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/pg_locale.h"
+#include "utils/wait_event.h"
+#if PG_VERSION_NUM >= 180000
+#include "commands/explain_format.h"
+#include "commands/explain_state.h"
+#include "access/cmptype.h"
+#include "utils/relcache.h"
+#endif
+
+/* Is this collation ordered as bytes?  False for no collation at all. */
+static inline bool
+ws_collation_is_c(Oid collation)
+{
+	if (!OidIsValid(collation))
+		return false;
+#if PG_VERSION_NUM >= 180000
+	return pg_newlocale_from_collation(collation)->collate_is_c;
+#else
+	return lc_collate_is_c(collation);
+#endif
+}
+
+/* The btree family, declared input type and direction behind an ordering operator. */
+static inline bool
+ws_ordering_op(Oid op, Oid *opfamily, Oid *opcintype, bool *descending)
+{
+#if PG_VERSION_NUM >= 180000
+	CompareType cmptype;
+
+	if (!get_ordering_op_properties(op, opfamily, opcintype, &cmptype))
+		return false;
+	*descending = (cmptype == COMPARE_GT);
+#else
+	int16		strategy;
+
+	if (!get_ordering_op_properties(op, opfamily, opcintype, &strategy))
+		return false;
+	*descending = (strategy == BTGreaterStrategyNumber);
+#endif
+	return true;
+}
+
+/* The canonical ascending, nulls-last pathkey of an equivalence class. */
+static inline PathKey *
+ws_ascending_pathkey(PlannerInfo *root, EquivalenceClass *ec)
+{
+#if PG_VERSION_NUM >= 180000
+	return make_canonical_pathkey(root, ec, linitial_oid(ec->ec_opfamilies),
+								  COMPARE_LT, false);
+#else
+	return make_canonical_pathkey(root, ec, linitial_oid(ec->ec_opfamilies),
+								  BTLessStrategyNumber, false);
+#endif
+}
+
+/* Can an outer join below the level of this Var have set it to null? */
+static inline bool
+ws_var_nullable(PlannerInfo *root, Var *var)
+{
+#if PG_VERSION_NUM >= 160000
+	return !bms_is_empty(var->varnullingrels);
+#else
+	return bms_is_member(var->varno, root->nullable_baserels);
+#endif
+}
+
+/* Is the column's NOT NULL constraint there and checked for every row? */
+static inline bool
+ws_attribute_notnull(TupleDesc desc, int attno)
+{
+#if PG_VERSION_NUM >= 180000
+	return TupleDescCompactAttr(desc, attno - 1)->attnullability == ATTNULLABLE_VALID;
+#else
+	return TupleDescAttr(desc, attno - 1)->attnotnull;
+#endif
+}
+
+/* 18 counts disabled nodes of a path beside its cost. */
+static inline void
+ws_path_copy_disabled(Path *to, const Path *from)
+{
+#if PG_VERSION_NUM >= 180000
+	to->disabled_nodes = from->disabled_nodes;
+#endif
+}
+
+/* The inputs of a set operation: one, or from 18 on two. */
+#if PG_VERSION_NUM >= 180000
+#define WS_SETOP_INPUTS 2
+#else
+#define WS_SETOP_INPUTS 1
+#endif
+
+static inline Path **
+ws_setop_input(SetOpPath *setop, int i)
+{
+#if PG_VERSION_NUM >= 180000
+	return i == 0 ? &setop->leftpath : &setop->rightpath;
+#else
+	return &setop->subpath;
+#endif
+}
+
+#endif							/* WS_COMPAT_H */

@@ -1,0 +1,85 @@
+/*-------------------------------------------------------------------------
+ * exec.h - the sorter and the executor node around it.
+ *-------------------------------------------------------------------------
+ */
+#ifndef WS_EXEC_H
+#define WS_EXEC_H
+
+#include "wiscsort.h"
+
+#include "merge/merge.h"
+#include "nodes/extensible.h"
+#include "record/store.h"
+
+/* ---- sorter.c ---- */
+typedef struct WsSortStats
+{
+	bool		merge_pass;		/* runs were written */
+	uint64		entries;
+	int			runs;
+	int			passes;
+	int64		memory;			/* bytes, peak */
+	int64		disk;			/* bytes, peak */
+} WsSortStats;
+
+typedef struct WsSorter
+{
+	MemoryContext context;
+	const WsKeySpec *spec;
+	WsSpool    *spool;
+	WsKeyRows	rows;
+	WsFormation *formation;
+	Size		budget;			/* bytes */
+	Size		entry_bytes;	/* of memory, for each entry */
+	bool		random_access;
+	/* the sorted result: exactly one of these */
+	const WsEntry *array;
+	WsRunReader *run;
+	WsMerge    *merge;
+	/* reading it */
+	uint64		fetched;		/* entries the window has taken */
+	uint64		position;		/* rows returned, net */
+	bool		eof;
+	uint64		mark_position;
+	bool		mark_eof;
+	Size		peak_memory;
+	WsWindow	window;
+} WsSorter;
+
+extern WsSorter *ws_sorter_create(TupleDesc desc, int ncols, const AttrNumber *attnos,
+								  const Oid *sortops, const Oid *collations,
+								  const bool *nulls_first, const bool *notnull,
+								  int work_mem_kb, bool random_access);
+extern void ws_sorter_put(WsSorter *sorter, TupleTableSlot *slot);
+extern void ws_sorter_perform(WsSorter *sorter);
+extern bool ws_sorter_get(WsSorter *sorter, bool forward, HeapTuple tuple);
+extern void ws_sorter_rewind(WsSorter *sorter);
+extern void ws_sorter_mark(WsSorter *sorter);
+extern void ws_sorter_restore(WsSorter *sorter);
+extern void ws_sorter_stats(const WsSorter *sorter, WsSortStats *stats);
+extern void ws_sorter_destroy(WsSorter *sorter);
+
+/* ---- node.c ---- */
+typedef struct WsSortState
+{
+	CustomScanState css;		/* must be first */
+	int			ncols;
+	AttrNumber *attnos;
+	Oid		   *sortops;
+	Oid		   *collations;
+	bool	   *nulls_first;
+	bool	   *notnull;
+	bool		random_access;
+	WsSorter   *sorter;			/* NULL until the first row is asked for */
+	HeapTupleData tuple;		/* what the scan slot points to */
+	bool		has_stats;
+	WsSortStats stats;
+} WsSortState;
+
+extern const CustomScanMethods ws_scan_methods;
+extern void ws_register_node(void);
+
+/* ---- explain.c ---- */
+extern void ws_explain(CustomScanState *node, List *ancestors, ExplainState *es);
+
+#endif							/* WS_EXEC_H */

@@ -1,0 +1,110 @@
+/*-------------------------------------------------------------------------
+ * explain.c - what EXPLAIN shows for a WiscSort node.
+ *
+ * Sort Key always, in the notation of core's Sort node.  With ANALYZE, once
+ * the node has sorted: how it sorted, where the rows waited, and what that
+ * took.  Every field is a property of the structured formats under the same
+ * name; the names are fixed (README.md).
+ *-------------------------------------------------------------------------
+ */
+#include "exec/exec.h"
+
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "parser/parsetree.h"
+#include "utils/builtins.h"
+#include "utils/ruleutils.h"
+#include "utils/typcache.h"
+
+/* Appends what distinguishes one column's order from its type's default. */
+static void
+append_order(StringInfo buf, Node *expr, Oid sortop, Oid collation, bool nulls_first)
+{
+	Oid			type = exprType(expr);
+	TypeCacheEntry *entry = lookup_type_cache(type, TYPECACHE_LT_OPR | TYPECACHE_GT_OPR);
+	bool		reverse = false;
+
+	if (OidIsValid(collation) && collation != get_typcollation(type))
+	{
+		char	   *name = get_collation_name(collation);
+
+		if (name != NULL)
+			appendStringInfo(buf, " COLLATE %s", quote_identifier(name));
+	}
+	if (sortop == entry->gt_opr)
+	{
+		appendStringInfoString(buf, " DESC");
+		reverse = true;
+	}
+	else if (sortop != entry->lt_opr)
+	{
+		char	   *name = get_opname(sortop);
+
+		if (name != NULL)
+			appendStringInfo(buf, " USING %s", name);
+		(void) get_equality_op_for_ordering_op(sortop, &reverse);
+	}
+	if (nulls_first != reverse)
+		appendStringInfoString(buf, nulls_first ? " NULLS FIRST" : " NULLS LAST");
+}
+
+/*
+ * The sort columns as columns of the outer plan.  A Sort node over the same
+ * input is what the deparser knows how to look through.
+ */
+static void
+show_sort_key(WsSortState *state, List *ancestors, ExplainState *es)
+{
+	PlanState  *outer = outerPlanState(state);
+	Sort	   *sort = makeNode(Sort);
+	bool		prefix = list_length(es->rtable) > 1 || es->verbose;
+	List	   *context;
+	List	   *result = NIL;
+
+	sort->plan.lefttree = outer->plan;
+	context = set_deparse_context_plan(es->deparse_cxt, &sort->plan, ancestors);
+	for (int i = 0; i < state->ncols; i++)
+	{
+		TargetEntry *tle = get_tle_by_resno(outer->plan->targetlist, state->attnos[i]);
+		StringInfoData buf;
+		Var		   *column;
+
+		if (tle == NULL)
+			elog(ERROR, "no tlist entry for key %d", state->attnos[i]);
+		column = makeVarFromTargetEntry(OUTER_VAR, tle);
+		initStringInfo(&buf);
+		appendStringInfoString(&buf, deparse_expression((Node *) column, context,
+														prefix, true));
+		append_order(&buf, (Node *) column, state->sortops[i],
+					 state->collations[i], state->nulls_first[i]);
+		result = lappend(result, buf.data);
+	}
+	ExplainPropertyList("Sort Key", result, es);
+}
+
+static int64
+kilobytes(int64 bytes)
+{
+	return (bytes + 1023) / 1024;
+}
+
+/* ExplainCustomScan callback. */
+void
+ws_explain(CustomScanState *node, List *ancestors, ExplainState *es)
+{
+	WsSortState *state = (WsSortState *) node;
+	const WsSortStats *s = &state->stats;
+
+	show_sort_key(state, ancestors, es);
+	if (!es->analyze || !state->has_stats)
+		return;
+
+	ExplainPropertyText("Sort Method", s->merge_pass ? "wiscsort merge-pass" :
+						"wiscsort one-pass", es);
+	ExplainPropertyText("Record Store", "spool", es);
+	ExplainPropertyInteger("Memory", "kB", kilobytes(s->memory), es);
+	ExplainPropertyInteger("Disk", "kB", kilobytes(s->disk), es);
+	ExplainPropertyInteger("IndexMap Entries", NULL, (int64) s->entries, es);
+	ExplainPropertyInteger("Runs", NULL, s->runs, es);
+	ExplainPropertyInteger("Merge Passes", NULL, s->passes, es);
+}

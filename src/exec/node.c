@@ -1,0 +1,244 @@
+/*-------------------------------------------------------------------------
+ * node.c - the executor node Custom Scan (WiscSort).
+ *
+ * A drop-in for core's Sort node: its input is its outer plan, its scan tuple
+ * is the input's row, and it keeps Sort's contract for rescan, mark and
+ * restore, backward scan, and parameters (nodeSort.c).  That is why EPQ,
+ * FOR UPDATE and WHERE CURRENT OF behave above it as above a Sort.
+ *
+ * Rows are returned as heap tuples in place, in the spool.  PostgreSQL
+ * prepares a virtual scan slot for a custom scan, and expressions compiled
+ * for virtual slots do not deform: the slot and the projection are therefore
+ * made again here, for TTSOpsHeapTuple.
+ *
+ * On error the sorter's files and memory go with their owners; Shutdown does
+ * nothing, because a cursor is shut down after every FETCH.
+ *-------------------------------------------------------------------------
+ */
+#include "exec/exec.h"
+
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "optimizer/tlist.h"
+
+static const CustomExecMethods exec_methods;
+
+static Node *
+create_state(CustomScan *cscan)
+{
+	WsSortState *state = (WsSortState *) newNode(sizeof(WsSortState), T_CustomScanState);
+
+	state->css.methods = &exec_methods;
+	return (Node *) state;
+}
+
+/* Takes the sort columns out of custom_private (see plan/paths.c). */
+static void
+read_columns(WsSortState *state, List *private)
+{
+	List	   *attnos = linitial(private);
+	List	   *sortops = lsecond(private);
+	List	   *collations = lthird(private);
+	List	   *nulls_first = lfourth(private);
+	List	   *notnull = list_nth(private, 4);
+	int			n = list_length(attnos);
+
+	state->ncols = n;
+	state->attnos = palloc(n * sizeof(AttrNumber));
+	state->sortops = palloc(n * sizeof(Oid));
+	state->collations = palloc(n * sizeof(Oid));
+	state->nulls_first = palloc(n * sizeof(bool));
+	state->notnull = palloc(n * sizeof(bool));
+	for (int i = 0; i < n; i++)
+	{
+		state->attnos[i] = (AttrNumber) list_nth_int(attnos, i);
+		state->sortops[i] = list_nth_oid(sortops, i);
+		state->collations[i] = list_nth_oid(collations, i);
+		state->nulls_first[i] = list_nth_int(nulls_first, i) != 0;
+		state->notnull[i] = list_nth_int(notnull, i) != 0;
+	}
+}
+
+/*
+ * EXPLAIN finds the meaning of our output columns in custom_scan_tlist.  The
+ * planner's copy of it has Vars that cannot be deparsed above a set operation;
+ * this one says "the column of the outer plan", as a Sort's target list does.
+ * Plans are read-only here, hence a shallow copy.
+ */
+static Plan *
+plan_for_explain(CustomScan *cscan)
+{
+	CustomScan *copy = makeNode(CustomScan);
+	List	   *tlist = NIL;
+	ListCell   *lc;
+
+	memcpy(copy, cscan, sizeof(CustomScan));
+	foreach(lc, outerPlan(cscan)->targetlist)
+	{
+		TargetEntry *tle = flatCopyTargetEntry(lfirst(lc));
+
+		tle->expr = (Expr *) makeVarFromTargetEntry(OUTER_VAR, tle);
+		tlist = lappend(tlist, tle);
+	}
+	copy->custom_scan_tlist = tlist;
+	return (Plan *) copy;
+}
+
+static void
+begin_sort(CustomScanState *node, EState *estate, int eflags)
+{
+	WsSortState *state = (WsSortState *) node;
+	CustomScan *cscan = (CustomScan *) node->ss.ps.plan;
+	const int	access = EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK;
+
+	read_columns(state, cscan->custom_private);
+	state->random_access = (eflags & access) != 0;
+
+	/* The input is read once, forward. */
+	outerPlanState(node) = ExecInitNode(outerPlan(cscan), estate, eflags & ~access);
+
+	ExecInitScanTupleSlot(estate, &node->ss,
+						  ExecGetResultType(outerPlanState(node)), &TTSOpsHeapTuple);
+	ExecAssignScanProjectionInfoWithVarno(&node->ss, INDEX_VAR);
+	node->ss.ps.plan = plan_for_explain(cscan);
+}
+
+/* Reads the whole input and sorts it. */
+static void
+sort_input(WsSortState *state)
+{
+	EState	   *estate = state->css.ss.ps.state;
+	PlanState  *outer = outerPlanState(state);
+	ScanDirection direction = estate->es_direction;
+	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
+	WsSorter   *sorter;
+
+	estate->es_direction = ForwardScanDirection;
+	sorter = ws_sorter_create(ExecGetResultType(outer), state->ncols, state->attnos,
+							  state->sortops, state->collations, state->nulls_first,
+							  state->notnull, work_mem, state->random_access);
+	MemoryContextSwitchTo(old);
+	for (;;)
+	{
+		TupleTableSlot *slot = ExecProcNode(outer);
+
+		if (TupIsNull(slot))
+			break;
+		CHECK_FOR_INTERRUPTS();
+		ws_sorter_put(sorter, slot);
+	}
+	ws_sorter_perform(sorter);
+	ws_sorter_stats(sorter, &state->stats);
+	state->has_stats = true;
+	state->sorter = sorter;
+	estate->es_direction = direction;
+}
+
+static TupleTableSlot *
+exec_sort(CustomScanState *node)
+{
+	WsSortState *state = (WsSortState *) node;
+	TupleTableSlot *slot = node->ss.ss_ScanTupleSlot;
+	ProjectionInfo *projection = node->ss.ps.ps_ProjInfo;
+
+	if (unlikely(state->sorter == NULL))
+		sort_input(state);
+
+	if (!ws_sorter_get(state->sorter,
+					   !ScanDirectionIsBackward(node->ss.ps.state->es_direction),
+					   &state->tuple))
+	{
+		ExecClearTuple(slot);
+		return projection != NULL ? ExecClearTuple(projection->pi_state.resultslot) : slot;
+	}
+	ExecStoreHeapTuple(&state->tuple, slot, false);
+	if (projection == NULL)
+		return slot;
+	ResetExprContext(node->ss.ps.ps_ExprContext);
+	node->ss.ps.ps_ExprContext->ecxt_scantuple = slot;
+	return ExecProject(projection);
+}
+
+static void
+forget_result(WsSortState *state)
+{
+	/* the slots point into the spool */
+	ExecClearTuple(state->css.ss.ss_ScanTupleSlot);
+	if (state->css.ss.ps.ps_ResultTupleSlot != NULL)
+		ExecClearTuple(state->css.ss.ps.ps_ResultTupleSlot);
+}
+
+static void
+end_sort(CustomScanState *node)
+{
+	WsSortState *state = (WsSortState *) node;
+
+	forget_result(state);
+	ws_sorter_destroy(state->sorter);
+	state->sorter = NULL;
+	ExecEndNode(outerPlanState(node));
+}
+
+/* As ExecReScanSort: sort again only if the input may have changed. */
+static void
+rescan_sort(CustomScanState *node)
+{
+	WsSortState *state = (WsSortState *) node;
+	PlanState  *outer = outerPlanState(node);
+
+	if (state->sorter == NULL)
+		return;					/* ExecProcNode rescans the input if need be */
+
+	forget_result(state);
+	if (outer->chgParam != NULL || !state->random_access)
+	{
+		ws_sorter_destroy(state->sorter);
+		state->sorter = NULL;
+		if (outer->chgParam == NULL)
+			ExecReScan(outer);
+	}
+	else
+		ws_sorter_rewind(state->sorter);
+}
+
+static void
+mark_sort(CustomScanState *node)
+{
+	WsSortState *state = (WsSortState *) node;
+
+	if (state->sorter != NULL)
+		ws_sorter_mark(state->sorter);
+}
+
+static void
+restore_sort(CustomScanState *node)
+{
+	WsSortState *state = (WsSortState *) node;
+
+	if (state->sorter != NULL)
+		ws_sorter_restore(state->sorter);
+}
+
+static const CustomExecMethods exec_methods = {
+	.CustomName = "WiscSort",
+	.BeginCustomScan = begin_sort,
+	.ExecCustomScan = exec_sort,
+	.EndCustomScan = end_sort,
+	.ReScanCustomScan = rescan_sort,
+	.MarkPosCustomScan = mark_sort,
+	.RestrPosCustomScan = restore_sort,
+	.ExplainCustomScan = ws_explain,
+};
+
+const CustomScanMethods ws_scan_methods = {
+	.CustomName = "WiscSort",
+	.CreateCustomScanState = create_state,
+};
+
+/* Makes the node known, so that parallel workers can read plans with it. */
+void
+ws_register_node(void)
+{
+	RegisterCustomScanMethods(&ws_scan_methods);
+}

@@ -1,0 +1,273 @@
+/*-------------------------------------------------------------------------
+ * sorter.c - one sort from first row to last: put, perform, get.
+ *
+ * Ties the parts together in the order in which a row meets them: key,
+ * IndexMap and runs for the entry; spool for the row; merge and window on the
+ * way out.  Knows nothing of plans.
+ *
+ * Memory, for a budget of W = work_mem bytes.  At first rows and entries share
+ * W in memory.  When it is used up the rows go to the spool's file, and W is
+ * split:
+ *		spool buffer	W/16, 8 kB to 1 MB
+ *		run block		1/64 of the rest, 4 kB to 256 kB
+ *		entries			all that is left (with what settling ties needs)
+ * After the input the entries' memory holds the merge's blocks.  The window
+ * and fixed structures take a few kB beside it.
+ *
+ * Reading: a cursor that only moves forward reads the final merge as a stream.
+ * Random access (backward, mark and restore, rewind) is given when asked for:
+ * by the sorted IndexMap itself, or else by a final run on disk.
+ *-------------------------------------------------------------------------
+ */
+#include "exec/exec.h"
+
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#define CLAMP(x, low, high)		Max((Size) (low), Min((Size) (x), (Size) (high)))
+#define SPOOL_BUFFER(w)			CLAMP((w) / 16, 8 * 1024, 1024 * 1024)
+#define RUN_BLOCK(rest)			CLAMP((rest) / 64, 4 * 1024, 256 * 1024)
+
+/*
+ * Starts a sort of rows of type `desc` by `ncols` columns, in a memory context
+ * of its own under CurrentMemoryContext.  `work_mem_kb` bounds its memory, in
+ * kB; `random_access` asks for more than reading forward once.  Raises what
+ * core's sort raises for columns that cannot be sorted.
+ */
+WsSorter *
+ws_sorter_create(TupleDesc desc, int ncols, const AttrNumber *attnos,
+				 const Oid *sortops, const Oid *collations,
+				 const bool *nulls_first, const bool *notnull,
+				 int work_mem_kb, bool random_access)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "WiscSort",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+	WsSorter   *sorter = palloc0(sizeof(WsSorter));
+
+	sorter->context = context;
+	sorter->budget = (Size) work_mem_kb * 1024;
+	sorter->random_access = random_access;
+	sorter->spec = ws_keyspec_create(desc, ncols, attnos, sortops, collations,
+									 nulls_first, notnull);
+	sorter->entry_bytes = sizeof(WsEntry) + ws_ties_bytes_per_entry(sorter->spec);
+	sorter->spool = ws_spool_create(desc, sorter->spec->last_attno, sorter->budget);
+	sorter->rows = ws_spool_keys(sorter->spool);
+	sorter->formation = ws_formation_create(sorter->spec, &sorter->rows, sorter->budget);
+	MemoryContextSwitchTo(old);
+	return sorter;
+}
+
+static void
+note_memory(WsSorter *sorter)
+{
+	Size		now = sorter->spool->region->committed +
+		ws_formation_memory(sorter->formation) +
+		sorter->formation->map->count * ws_ties_bytes_per_entry(sorter->spec);
+
+	sorter->peak_memory = Max(sorter->peak_memory, now);
+}
+
+/* Divides the memory for a sort that uses temporary files. */
+static void
+use_disk(WsSorter *sorter)
+{
+	Size		spool = SPOOL_BUFFER(sorter->budget);
+	Size		rest = sorter->budget - spool;
+	Size		block = RUN_BLOCK(rest);
+
+	note_memory(sorter);
+	ws_formation_limit(sorter->formation, rest - block, block);
+	ws_spool_spill(sorter->spool, spool);
+}
+
+/*
+ * Takes in the row of `slot`, which is copied.  Raises the errors of writing
+ * temporary files and of detoasting or comparing values.
+ */
+void
+ws_sorter_put(WsSorter *sorter, TupleTableSlot *slot)
+{
+	MemoryContext old = MemoryContextSwitchTo(sorter->context);
+	uint64		pointer;
+
+	if (unlikely(sorter->spool->file == NULL) &&
+		sorter->spool->buffered +
+		(sorter->formation->map->count + 1) * sorter->entry_bytes > sorter->budget)
+		use_disk(sorter);
+
+	slot_getsomeattrs(slot, sorter->spec->last_attno);
+	pointer = ws_spool_append(sorter->spool, slot);
+	ws_formation_add(sorter->formation,
+					 ws_key_entry(sorter->spec, slot->tts_values,
+								  slot->tts_isnull, pointer));
+	MemoryContextSwitchTo(old);
+}
+
+/* The window's source: the next pointers of whichever result there is. */
+static Size
+next_pointers(void *source, uint64 *pointers, Size max)
+{
+	WsSorter   *sorter = source;
+	Size		n;
+
+	if (sorter->merge != NULL)
+	{
+		WsEntry		batch[WS_WINDOW_ROWS];
+
+		n = ws_merge_next(sorter->merge, batch, max);
+		for (Size i = 0; i < n; i++)
+			pointers[i] = ws_entry_pointer(batch[i]);
+	}
+	else
+	{
+		n = Min(max, sorter->formation->entries - sorter->fetched);
+		for (Size i = 0; i < n; i++)
+			pointers[i] = ws_entry_pointer(sorter->array != NULL ?
+										   sorter->array[sorter->fetched + i] :
+										   ws_run_entry(sorter->run, sorter->fetched + i));
+	}
+	sorter->fetched += n;
+	return n;
+}
+
+/* Ends the input and sorts.  Rows can be got afterwards. */
+void
+ws_sorter_perform(WsSorter *sorter)
+{
+	MemoryContext old = MemoryContextSwitchTo(sorter->context);
+	WsFormation *f = sorter->formation;
+
+	note_memory(sorter);
+	ws_formation_sort_rest(f);
+	note_memory(sorter);
+	ws_spool_finish(sorter->spool);
+
+	if (f->nruns == 0 && f->map->count <= f->piece)
+		sorter->array = f->map->entries;
+	else if (sorter->random_access)
+	{
+		if (f->block_size == 0)
+			ws_formation_limit(f, sorter->budget, RUN_BLOCK(sorter->budget));
+		sorter->run = palloc0(sizeof(WsRunReader));
+		ws_run_read_begin(sorter->run, ws_formation_single_run(f),
+						  f->block);
+	}
+	else
+		sorter->merge = ws_formation_merge(f);
+	note_memory(sorter);
+	ws_window_init(&sorter->window, sorter->spool, next_pointers, sorter);
+	MemoryContextSwitchTo(old);
+}
+
+/* Makes the window continue at a row number. */
+static void
+seek(WsSorter *sorter, uint64 position)
+{
+	Assert(sorter->random_access);
+	ws_window_clear(&sorter->window);
+	sorter->fetched = sorter->position = position;
+}
+
+/* One row backward, with the end-of-data behaviour of core's tuplesort. */
+static bool
+get_backward(WsSorter *sorter, HeapTuple tuple)
+{
+	uint64		pointer;
+
+	if (sorter->position == 0)
+		return false;
+	if (sorter->eof)
+		sorter->eof = false;	/* the last row, again */
+	else
+		sorter->position--;		/* the row before the one returned last */
+	if (sorter->position == 0)
+	{
+		seek(sorter, 0);
+		return false;
+	}
+	sorter->fetched = sorter->position - 1;
+	(void) next_pointers(sorter, &pointer, 1);
+	seek(sorter, sorter->position);
+	ws_spool_tuple(sorter->spool, pointer, tuple);
+	return true;
+}
+
+/*
+ * Points `tuple` at the next row, or at the one before when not `forward`
+ * (which needs random access), and returns true; false at either end.  The
+ * data is valid until the sorter is destroyed.
+ */
+bool
+ws_sorter_get(WsSorter *sorter, bool forward, HeapTuple tuple)
+{
+	MemoryContext old;
+	bool		found;
+
+	if (unlikely(!forward))
+	{
+		if (!sorter->random_access)
+			elog(ERROR, "backward scan of a sort without random access");
+		return get_backward(sorter, tuple);
+	}
+	old = MemoryContextSwitchTo(sorter->context);
+	found = ws_window_next(&sorter->window, tuple);
+	MemoryContextSwitchTo(old);
+	if (likely(found))
+		sorter->position++;
+	else
+		sorter->eof = true;
+	return found;
+}
+
+/* Starts over at the first row.  Needs random access. */
+void
+ws_sorter_rewind(WsSorter *sorter)
+{
+	seek(sorter, 0);
+	sorter->eof = false;
+	sorter->mark_position = 0;
+	sorter->mark_eof = false;
+}
+
+/* Remembers the position.  Needs random access. */
+void
+ws_sorter_mark(WsSorter *sorter)
+{
+	Assert(sorter->random_access);
+	sorter->mark_position = sorter->position;
+	sorter->mark_eof = sorter->eof;
+}
+
+/* Returns to the position remembered. */
+void
+ws_sorter_restore(WsSorter *sorter)
+{
+	seek(sorter, sorter->mark_position);
+	sorter->eof = sorter->mark_eof;
+}
+
+/* What EXPLAIN ANALYZE shows. */
+void
+ws_sorter_stats(const WsSorter *sorter, WsSortStats *stats)
+{
+	const WsFormation *f = sorter->formation;
+
+	stats->merge_pass = f->formed > 0;
+	stats->entries = f->entries;
+	stats->runs = f->formed;
+	stats->passes = f->passes;
+	stats->memory = sorter->peak_memory;
+	stats->disk = f->peak_disk + (sorter->spool->file != NULL ? sorter->spool->file->size : 0);
+}
+
+/* Ends the sort: closes its files, releases its memory. */
+void
+ws_sorter_destroy(WsSorter *sorter)
+{
+	if (sorter == NULL)
+		return;
+	ws_formation_close(sorter->formation);
+	ws_spool_destroy(sorter->spool);
+	MemoryContextDelete(sorter->context);
+}

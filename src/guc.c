@@ -1,0 +1,52 @@
+/*-------------------------------------------------------------------------
+ * guc.c - every setting of wiscsort, in one place.
+ *
+ * All are USERSET, with PostgreSQL's own range checks.  A setting exists
+ * from the version on in which it does something; the names are fixed and
+ * listed in README.md.
+ *-------------------------------------------------------------------------
+ */
+#include "wiscsort.h"
+
+bool		ws_enable = true;
+int			ws_threshold = -1;
+int			ws_sort_kernel = WS_KERNEL_AUTO;
+bool		ws_debug_force = false;
+
+static const struct config_enum_entry sort_kernels[] = {
+	{"auto", WS_KERNEL_AUTO, false},
+#ifdef HAVE_LIBHWY
+	{"vqsort", WS_KERNEL_VQSORT, false},
+#endif
+	{"template", WS_KERNEL_TEMPLATE, false},
+	{NULL, 0, false}
+};
+
+/*
+ * Defines the settings and reserves their prefix.  Called once, from _PG_init.
+ */
+void
+ws_define_settings(void)
+{
+	DefineCustomBoolVariable("wiscsort.enable",
+							 "Lets the planner use WiscSort instead of an external Sort.",
+							 "When off, plans are exactly those of PostgreSQL without the extension.",
+							 &ws_enable, true, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("wiscsort.threshold",
+							"Sets the estimated input size above which a sort is considered.",
+							"-1 means work_mem: only sorts that would spill. 0 means every sort.",
+							&ws_threshold, -1, -1, MAX_KILOBYTES, PGC_USERSET,
+							GUC_UNIT_KB, NULL, NULL, NULL);
+	DefineCustomEnumVariable("wiscsort.sort_kernel",
+							 "Sets the routine that sorts the IndexMap.",
+							 "auto takes vqsort when the extension was built with libhwy, else template.",
+							 &ws_sort_kernel, WS_KERNEL_AUTO, sort_kernels, PGC_USERSET,
+							 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable("wiscsort.debug_force",
+							 "Uses WiscSort wherever it is legal, whatever it costs.",
+							 "A developer option, for tests.",
+							 &ws_debug_force, false, PGC_USERSET,
+							 GUC_NOT_IN_SAMPLE, NULL, NULL, NULL);
+
+	MarkGUCPrefixReserved("wiscsort");
+}

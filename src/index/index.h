@@ -1,0 +1,56 @@
+/*-------------------------------------------------------------------------
+ * index.h - the IndexMap: entries in memory, sorted in pieces.
+ *-------------------------------------------------------------------------
+ */
+#ifndef WS_INDEX_H
+#define WS_INDEX_H
+
+#include "io/io.h"
+#include "key/key.h"
+
+/*
+ * Entries sorted at one go.  vqsort takes about 60 ms for 4 M entries, so
+ * that a cancel is seen within 100 ms; more pieces cost the merge a level.
+ */
+#define WS_PIECE_ENTRIES	((Size) 4 * 1024 * 1024)
+
+/* ---- indexmap.c ---- */
+typedef struct WsIndexMap
+{
+	WsEntry    *entries;		/* 64-byte aligned */
+	Size		count;			/* entries filled */
+	Size		sorted;			/* of them, sorted in pieces */
+	Size		room;			/* entries committed */
+	Size		capacity;		/* entries allowed; may only shrink to >= count */
+	WsRegion   *region;
+} WsIndexMap;
+
+extern WsIndexMap *ws_indexmap_create(Size max_bytes);
+extern void ws_indexmap_grow(WsIndexMap *map);
+extern void ws_indexmap_sort_piece(WsIndexMap *map, const WsKeySpec *spec,
+								   const WsKeyRows *rows);
+extern void ws_indexmap_reset(WsIndexMap *map);
+extern char *ws_indexmap_borrow(WsIndexMap *map, Size bytes);
+
+/* Appends one entry; the caller has checked that count < capacity. */
+static inline void
+ws_indexmap_append(WsIndexMap *map, WsEntry entry)
+{
+	if (unlikely(map->count >= map->room))
+		ws_indexmap_grow(map);
+	map->entries[map->count++] = entry;
+}
+
+/* ---- sort.c ---- */
+extern void ws_sort_entries(WsEntry *entries, Size n);
+extern const char *ws_sort_kernel_name(void);
+
+/* ---- sort_vqsort.cc ---- */
+extern void ws_vqsort(WsEntry *entries, Size n);
+
+/* ---- ties.c ---- */
+extern Size ws_ties_bytes_per_entry(const WsKeySpec *spec);
+extern void ws_settle_ties(WsEntry *entries, Size n, const WsKeySpec *spec,
+						   const WsKeyRows *rows);
+
+#endif							/* WS_INDEX_H */

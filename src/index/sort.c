@@ -1,0 +1,68 @@
+/*-------------------------------------------------------------------------
+ * sort.c - sorting an array of entries as 128-bit integers.
+ *
+ * Two kernels: Highway's vqsort (sort_vqsort.cc) when the extension was
+ * built with libhwy, and PostgreSQL's lib/sort_template.h, specialised for
+ * entries and interruptible.  wiscsort.sort_kernel chooses.  Pointers differ
+ * between entries, so no two are equal and the kernels give the same result.
+ *-------------------------------------------------------------------------
+ */
+#include "index/index.h"
+
+#include "miscadmin.h"
+
+static inline int
+entry_compare(const WsEntry *a, const WsEntry *b)
+{
+	ws_uint128	x = ws_entry_int(*a);
+	ws_uint128	y = ws_entry_int(*b);
+
+	return (x > y) - (x < y);
+}
+
+#define ST_SORT sort_entries_template
+#define ST_ELEMENT_TYPE WsEntry
+#define ST_COMPARE(a, b) entry_compare(a, b)
+#define ST_CHECK_FOR_INTERRUPTS
+#define ST_SCOPE static
+#define ST_DEFINE
+#include "lib/sort_template.h"
+
+/* Below this vqsort's set-up costs more than it gains. */
+#define VQSORT_MIN_ENTRIES	64
+
+static WsSortKernel
+chosen_kernel(void)
+{
+#ifdef HAVE_LIBHWY
+	return ws_sort_kernel == WS_KERNEL_AUTO ? WS_KERNEL_VQSORT : ws_sort_kernel;
+#else
+	return WS_KERNEL_TEMPLATE;
+#endif
+}
+
+/* Name of the kernel in use, as the setting spells it. */
+const char *
+ws_sort_kernel_name(void)
+{
+	return chosen_kernel() == WS_KERNEL_VQSORT ? "vqsort" : "template";
+}
+
+/*
+ * Sorts n entries in place, ascending.  The array should be 16-byte aligned
+ * (vqsort is much slower otherwise).  vqsort cannot be interrupted: keep n
+ * within WS_PIECE_ENTRIES.
+ */
+void
+ws_sort_entries(WsEntry *entries, Size n)
+{
+#ifdef HAVE_LIBHWY
+	if (chosen_kernel() == WS_KERNEL_VQSORT && n >= VQSORT_MIN_ENTRIES)
+	{
+		Assert(((uintptr_t) entries & 15) == 0);
+		ws_vqsort(entries, n);
+		return;
+	}
+#endif
+	sort_entries_template(entries, n);
+}

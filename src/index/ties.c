@@ -1,0 +1,231 @@
+/*-------------------------------------------------------------------------
+ * ties.c - settling entries whose prefixes are equal, in groups.
+ *
+ * After the integer sort, rows with the same prefix stand together, in
+ * arrival order.  A group whose prefix is the whole key (told from its
+ * bytes) is settled: equal rows stay in arrival order.  Otherwise:
+ *
+ *  - A key that is bytes throughout: the prefix of every entry in the group
+ *	  is overwritten with the next WS_PREFIX_BYTES bytes of its key, taken
+ *	  from the row; the group is sorted by the same kernel, and its own groups
+ *	  of equals are settled in turn; then the common prefix is put back.  This
+ *	  is a most-significant-digit radix sort with 10-byte digits, and it reads
+ *	  each row once a digit instead of once a comparison.
+ *  - A key with a column that only its comparator can order: a sort of {first
+ *	  key datum, pointer} pairs by the comparators; further columns are taken
+ *	  from the rows.
+ *  - What is still tied after MAX_DIGITS digits (long values with much in
+ *	  common): a sort of the entries that compares whole rows.
+ *
+ * Memory: digits and row comparisons are in place.  The pairs take another 16
+ * bytes an entry of the group, which ws_ties_bytes_per_entry announces so that
+ * the caller can leave room within work_mem.
+ *-------------------------------------------------------------------------
+ */
+#include "index/index.h"
+
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#define MAX_DIGITS		8
+#define PREFETCH_ROWS	16
+
+typedef struct Ties
+{
+	const WsKeySpec *spec;
+	const WsKeyRows *rows;
+} Ties;
+
+/* The first key column of a row beside its pointer. */
+typedef struct Pair
+{
+	Datum		datum;
+	uint64		pointer;		/* PAIR_NULL set if the datum is null */
+} Pair;
+
+#define PAIR_NULL	(UINT64CONST(1) << 63)
+
+/* Arrival order decides between rows with equal keys. */
+static inline int
+compare_pointers(uint64 a, uint64 b)
+{
+	return (a > b) - (a < b);
+}
+
+static int
+compare_rows(const WsEntry *a, const WsEntry *b, Ties *t)
+{
+	uint64		pa = ws_entry_pointer(*a);
+	uint64		pb = ws_entry_pointer(*b);
+	int			cmp = 0;
+
+	if (pa != pb)
+		cmp = ws_key_compare_rows(t->spec, t->rows, pa, pb);
+	return cmp != 0 ? cmp : compare_pointers(pa, pb);
+}
+
+#define ST_SORT sort_by_rows
+#define ST_ELEMENT_TYPE WsEntry
+#define ST_COMPARE_ARG_TYPE Ties
+#define ST_COMPARE(a, b, arg) compare_rows(a, b, arg)
+#define ST_CHECK_FOR_INTERRUPTS
+#define ST_SCOPE static
+#define ST_DEFINE
+#include "lib/sort_template.h"
+
+static int
+compare_pairs(const Pair *a, const Pair *b, Ties *t)
+{
+	uint64		pa = a->pointer & WS_POINTER_MASK;
+	uint64		pb = b->pointer & WS_POINTER_MASK;
+	int			cmp = ApplySortComparator(a->datum, (a->pointer & PAIR_NULL) != 0,
+										  b->datum, (b->pointer & PAIR_NULL) != 0,
+										  &t->spec->compare[0]);
+
+	if (cmp == 0 && t->spec->ncols > 1 && pa != pb)
+	{
+		Datum	   *avalues,
+				   *bvalues;
+		bool	   *anull,
+				   *bnull;
+
+		t->rows->fetch(t->rows->store, pa, 0, &avalues, &anull);
+		t->rows->fetch(t->rows->store, pb, 1, &bvalues, &bnull);
+		cmp = ws_key_compare(t->spec, 1, avalues, anull, bvalues, bnull);
+	}
+	return cmp != 0 ? cmp : compare_pointers(pa, pb);
+}
+
+#define ST_SORT sort_pairs
+#define ST_ELEMENT_TYPE Pair
+#define ST_COMPARE_ARG_TYPE Ties
+#define ST_COMPARE(a, b, arg) compare_pairs(a, b, arg)
+#define ST_CHECK_FOR_INTERRUPTS
+#define ST_SCOPE static
+#define ST_DEFINE
+#include "lib/sort_template.h"
+
+/* Extra bytes of memory that settling ties takes for each entry sorted. */
+Size
+ws_ties_bytes_per_entry(const WsKeySpec *spec)
+{
+	return spec->comparator ? sizeof(Pair) : 0;
+}
+
+static void settle(Ties *t, WsEntry *entries, Size n, int digits);
+
+/* Orders a group by the comparators, through pairs. */
+static void
+settle_by_comparator(Ties *t, WsEntry *group, Size n)
+{
+	ws_uint128	common = ws_entry_prefix(group[0]);
+	int			att = t->spec->cols[0].attno - 1;
+	MemoryContext work = AllocSetContextCreate(CurrentMemoryContext, "WiscSort ties",
+											   ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(work);
+	Pair	   *pairs = MemoryContextAllocHuge(work, n * sizeof(Pair));
+
+	for (Size i = 0; i < n; i++)
+	{
+		Datum	   *values;
+		bool	   *isnull;
+
+		if (i + PREFETCH_ROWS < n)
+			t->rows->prefetch(t->rows->store, ws_entry_pointer(group[i + PREFETCH_ROWS]));
+		pairs[i].pointer = ws_entry_pointer(group[i]);
+		t->rows->fetch(t->rows->store, pairs[i].pointer, 0, &values, &isnull);
+		pairs[i].datum = values[att];
+		if (isnull[att])
+			pairs[i].pointer |= PAIR_NULL;
+		if ((i & 0xFFF) == 0)
+			CHECK_FOR_INTERRUPTS();
+	}
+	sort_pairs(pairs, n, t);
+	for (Size i = 0; i < n; i++)
+		group[i] = ws_entry_make(common, pairs[i].pointer & WS_POINTER_MASK);
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(work);	/* with what the comparators left */
+}
+
+/* Orders a group by the next digit of its keys, and that by the one after. */
+static void
+settle_by_digit(Ties *t, WsEntry *group, Size n, int digits)
+{
+	ws_uint128	common = ws_entry_prefix(group[0]);
+
+	for (Size i = 0; i < n; i++)
+	{
+		uint64		pointer = ws_entry_pointer(group[i]);
+		uint8		window[WS_PREFIX_BYTES];
+		Datum	   *values;
+		bool	   *isnull;
+
+		if (i + PREFETCH_ROWS < n)
+			t->rows->prefetch(t->rows->store, ws_entry_pointer(group[i + PREFETCH_ROWS]));
+		t->rows->fetch(t->rows->store, pointer, 0, &values, &isnull);
+		(void) ws_key_window(t->spec, values, isnull,
+							 (Size) digits * WS_PREFIX_BYTES, window);
+		group[i] = ws_key_window_entry(window, pointer);
+		if ((i & 0xFFF) == 0)
+			CHECK_FOR_INTERRUPTS();
+	}
+	ws_sort_entries(group, n);
+	settle(t, group, n, digits + 1);
+	for (Size i = 0; i < n; i++)
+		group[i] = ws_entry_make(common, ws_entry_pointer(group[i]));
+}
+
+/* Do the digits sorted so far hold the whole key of this group? */
+static bool
+group_complete(Ties *t, WsEntry entry, int digits)
+{
+	uint8		window[WS_PREFIX_BYTES];
+	Datum	   *values;
+	bool	   *isnull;
+
+	if (digits == 1)
+		return ws_key_complete(t->spec, entry);
+	t->rows->fetch(t->rows->store, ws_entry_pointer(entry), 0, &values, &isnull);
+	return ws_key_window(t->spec, values, isnull,
+						 (Size) (digits - 1) * WS_PREFIX_BYTES,
+						 window) <= (Size) digits * WS_PREFIX_BYTES;
+}
+
+/* Finds the groups of equals among entries sorted by `digits` digits. */
+static void
+settle(Ties *t, WsEntry *entries, Size n, int digits)
+{
+	Size		start = 0;
+
+	for (Size i = 1; i <= n; i++)
+	{
+		WsEntry    *group = entries + start;
+		Size		size = i - start;
+
+		if (i < n && ws_entry_same_prefix(entries[i], group[0]))
+			continue;
+		start = i;
+		if (size == 1 || group_complete(t, group[0], digits))
+			continue;
+		CHECK_FOR_INTERRUPTS();
+		if (t->spec->comparator)
+			settle_by_comparator(t, group, size);
+		else if (digits >= MAX_DIGITS)
+			sort_by_rows(group, size, t);
+		else
+			settle_by_digit(t, group, size, digits);
+	}
+}
+
+/*
+ * Puts the entries of a sorted array into the order of their whole keys, and
+ * rows with equal keys into the order of their pointers.  The keys come from
+ * the rows behind the entries.
+ */
+void
+ws_settle_ties(WsEntry *entries, Size n, const WsKeySpec *spec, const WsKeyRows *rows)
+{
+	Ties		t = {spec, rows};
+
+	settle(&t, entries, n, 1);
+}

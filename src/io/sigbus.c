@@ -1,0 +1,95 @@
+/*-------------------------------------------------------------------------
+ * sigbus.c - a fault inside one of our file mappings becomes an ERROR.
+ *
+ * Touching a page of a mapped file that has been truncated, or that the
+ * device cannot deliver, raises SIGBUS, which would kill the backend and
+ * with it every session.  The signal is synchronous: it arrives in the
+ * middle of our own load instruction, so that raising an ERROR from the
+ * handler is what PostgreSQL itself does for SIGFPE (FloatExceptionHandler
+ * in postgres.c).  The window touches every page of a row before it hands
+ * the row out, which keeps the fault in our code.
+ *
+ * A fault anywhere else goes to whoever handled SIGBUS before us.
+ *-------------------------------------------------------------------------
+ */
+#include "io/io.h"
+
+#include <signal.h>
+
+static WsMapping *mappings = NULL;
+static bool installed = false;
+static struct sigaction previous;
+
+/*
+ * Raises the error of damaged temporary data: SQLSTATE XX001, with the
+ * file's name.  `what` completes the DETAIL line.
+ */
+void
+ws_corrupt(const char *filename, const char *what)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_DATA_CORRUPTED),
+			 errmsg("temporary file \"%s\" of a sort is damaged", filename),
+			 errdetail("%s", what),
+			 errhint("Check the storage of the temporary tablespace, then run the query again.")));
+}
+
+static void
+on_sigbus(int signo, siginfo_t *info, void *context)
+{
+	char	   *addr = info->si_addr;
+
+	for (WsMapping *m = mappings; m != NULL; m = m->next)
+	{
+		if (addr >= m->base && addr < m->base + m->bytes)
+			ws_corrupt(m->name, "A page of it could not be read: it is shorter than what was written to it, or the device failed.");
+	}
+
+	/* Not ours. */
+	if (previous.sa_flags & SA_SIGINFO)
+		previous.sa_sigaction(signo, info, context);
+	else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN)
+		previous.sa_handler(signo);
+	else
+	{
+		/* Die as we would have without us: returning repeats the fault. */
+		sigaction(SIGBUS, &previous, NULL);
+		installed = false;
+	}
+}
+
+/*
+ * Announces a mapping; the caller keeps the struct and the name alive until
+ * ws_sigbus_forget.  Installs the handler at the first call in the process.
+ */
+void
+ws_sigbus_register(WsMapping *mapping)
+{
+	if (!installed)
+	{
+		struct sigaction act;
+
+		memset(&act, 0, sizeof(act));
+		act.sa_sigaction = on_sigbus;
+		act.sa_flags = SA_SIGINFO | SA_NODEFER;
+		sigemptyset(&act.sa_mask);
+		if (sigaction(SIGBUS, &act, &previous) == 0)
+			installed = true;
+	}
+	mapping->next = mappings;
+	mappings = mapping;
+}
+
+/* Takes a mapping off the list; harmless if it is not on it. */
+void
+ws_sigbus_forget(WsMapping *mapping)
+{
+	for (WsMapping **m = &mappings; *m != NULL; m = &(*m)->next)
+	{
+		if (*m == mapping)
+		{
+			*m = mapping->next;
+			return;
+		}
+	}
+}

@@ -1,0 +1,51 @@
+/*-------------------------------------------------------------------------
+ * compare.c - comparing rows whose prefixes are equal.
+ *
+ * The columns' own SortSupport comparators decide, as in core's sort, from
+ * the first column on: the prefix may have held only part of it.  For
+ * columns that have an encoding they agree with the order of the key bytes.
+ * Returned is the order of the keys only, never of the pointers.
+ *
+ * These run once a tie, on rows that have been put away; they allocate only
+ * where a value is toasted.
+ *-------------------------------------------------------------------------
+ */
+#include "key/key.h"
+
+/*
+ * Compares the key columns from number `from_col` (from 0) on.  Values are
+ * indexed by attno - 1.  Returns <0, 0, >0.
+ */
+int
+ws_key_compare(const WsKeySpec *spec, int from_col,
+			   const Datum *avalues, const bool *anull,
+			   const Datum *bvalues, const bool *bnull)
+{
+	for (int i = from_col; i < spec->ncols; i++)
+	{
+		int			att = spec->cols[i].attno - 1;
+		int			cmp = ApplySortComparator(avalues[att], anull[att],
+											  bvalues[att], bnull[att],
+											  &spec->compare[i]);
+
+		if (cmp != 0)
+			return cmp;
+	}
+	return 0;
+}
+
+/*
+ * Compares the keys of the rows behind two pointers.  Returns <0, 0, >0.
+ */
+int
+ws_key_compare_rows(const WsKeySpec *spec, const WsKeyRows *rows, uint64 a, uint64 b)
+{
+	Datum	   *avalues,
+			   *bvalues;
+	bool	   *anull,
+			   *bnull;
+
+	rows->fetch(rows->store, a, 0, &avalues, &anull);
+	rows->fetch(rows->store, b, 1, &bvalues, &bnull);
+	return ws_key_compare(spec, 0, avalues, anull, bvalues, bnull);
+}

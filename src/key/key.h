@@ -1,0 +1,108 @@
+/*-------------------------------------------------------------------------
+ * key.h - sort keys: what the columns are, how they become bytes.
+ *
+ * A key is the ORDER BY columns of one row as a byte string whose memcmp
+ * order is the sort order.  The encoding is prefix-free, column by column:
+ *
+ *	null byte	absent for a column known to be NOT NULL; otherwise 0/1 so
+ *				that nulls come first or last as asked, never inverted
+ *	value		absent for a null (zero bytes in an exact key, see below);
+ *				every byte inverted for DESC
+ *
+ * An *exact* key has only fixed-width columns and at most WS_PREFIX_BYTES
+ * bytes: the prefix is the whole key, and a null value is zero bytes so
+ * that the width stays fixed.
+ *
+ * A column whose type or collation has no encoding ends the byte string
+ * after its null byte.  Such a key needs the *comparator*: ties on the
+ * prefix are settled by the types' own SortSupport functions.
+ *-------------------------------------------------------------------------
+ */
+#ifndef WS_KEY_H
+#define WS_KEY_H
+
+#include "wiscsort.h"
+#include "utils/sortsupport.h"
+
+typedef enum WsEncoding
+{
+	WS_ENC_NONE,				/* comparator only */
+	WS_ENC_BOOL,
+	WS_ENC_CHAR,				/* "char", unsigned */
+	WS_ENC_INT2,
+	WS_ENC_INT4,				/* also date */
+	WS_ENC_INT8,				/* also time, timestamp, timestamptz, money */
+	WS_ENC_UINT4,				/* oid */
+	WS_ENC_UINT8,				/* pg_lsn, xid8 */
+	WS_ENC_FLOAT4,
+	WS_ENC_FLOAT8,
+	WS_ENC_BYTES,				/* fixed length by reference: uuid, macaddr, macaddr8 */
+	WS_ENC_TIMETZ,
+	WS_ENC_ABBREVIATED,			/* SortSupport's abbreviated key, then comparator: numeric */
+	WS_ENC_TEXT,				/* text, varchar under a C-like collation */
+	WS_ENC_BPCHAR,
+	WS_ENC_NAME,
+	WS_ENC_BYTEA
+} WsEncoding;
+
+typedef struct WsKeyColumn
+{
+	AttrNumber	attno;			/* in the sorted row, from 1 */
+	WsEncoding	encoding;
+	int			width;			/* bytes of the value; 0 = variable or none */
+	bool		descending;
+	bool		nulls_first;
+	bool		notnull;		/* known: no null byte */
+	SortSupport abbreviate;		/* for WS_ENC_ABBREVIATED, else NULL */
+} WsKeyColumn;
+
+typedef struct WsKeySpec
+{
+	int			ncols;
+	WsKeyColumn *cols;
+	AttrNumber	last_attno;		/* highest attno of a key column */
+	bool		exact;			/* the prefix is the whole key */
+	int			exact_bytes;	/* its width, if exact */
+	bool		comparator;		/* ties need the comparator, not more bytes */
+	SortSupport compare;		/* ncols full comparators */
+} WsKeySpec;
+
+/* Key length when the bytes do not tell the whole order. */
+#define WS_KEY_UNBOUNDED	SIZE_MAX
+
+/*
+ * How ties get at the key columns of a row that has been put away.  `values`
+ * and `isnull` have room for last_attno columns; what they point to is valid
+ * until the next fetch with the same `side` (0 or 1).
+ */
+typedef struct WsKeyRows
+{
+	void		(*ready) (void *store); /* before a series of fetches */
+	void		(*prefetch) (void *store, uint64 pointer);
+	void		(*fetch) (void *store, uint64 pointer, int side,
+						  Datum **values, bool **isnull);
+	void	   *store;
+} WsKeyRows;
+
+/* ---- keyspec.c ---- */
+extern WsKeySpec *ws_keyspec_create(TupleDesc desc, int ncols, const AttrNumber *attnos,
+									const Oid *sortops, const Oid *collations,
+									const bool *nulls_first, const bool *notnull);
+extern WsEncoding ws_key_encoding(Oid sortop, Oid collation, bool *descending, int *width);
+
+/* ---- normalize.c: pure ---- */
+extern WsEntry ws_key_entry(const WsKeySpec *spec, const Datum *values,
+							const bool *isnull, uint64 pointer);
+extern Size ws_key_window(const WsKeySpec *spec, const Datum *values,
+						  const bool *isnull, Size skip, uint8 out[WS_PREFIX_BYTES]);
+extern bool ws_key_complete(const WsKeySpec *spec, WsEntry entry);
+extern WsEntry ws_key_window_entry(const uint8 window[WS_PREFIX_BYTES], uint64 pointer);
+
+/* ---- compare.c ---- */
+extern int	ws_key_compare(const WsKeySpec *spec, int from_col,
+						   const Datum *avalues, const bool *anull,
+						   const Datum *bvalues, const bool *bnull);
+extern int	ws_key_compare_rows(const WsKeySpec *spec, const WsKeyRows *rows,
+								uint64 a, uint64 b);
+
+#endif							/* WS_KEY_H */

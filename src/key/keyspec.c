@@ -1,0 +1,164 @@
+/*-------------------------------------------------------------------------
+ * keyspec.c - from ORDER BY columns to a key specification.
+ *
+ * A type is recognised by what orders it, not by its name: the ordering
+ * operator leads to its btree family, and the family's comparison procedure
+ * for the operator's declared input type tells which encoding is right.
+ * That covers domains, varchar, and operator classes of other extensions
+ * that reuse core's procedures; whatever is unknown gets no encoding and is
+ * sorted by its own comparator, so that no type is refused.
+ *
+ * Collations: only byte order (C, POSIX, builtin C) is encoded.  strxfrm of
+ * libc is not trusted to agree with strcoll, as in core.
+ *-------------------------------------------------------------------------
+ */
+#include "key/key.h"
+
+#include "access/nbtree.h"
+#include "utils/fmgroids.h"
+
+/*
+ * The encoding for an ordering operator under a collation; *descending and
+ * *width (bytes of the value, 0 if it varies) are set too.  WS_ENC_NONE when
+ * only the comparator can tell.
+ */
+WsEncoding
+ws_key_encoding(Oid sortop, Oid collation, bool *descending, int *width)
+{
+	Oid			opfamily;
+	Oid			opcintype;
+
+	*descending = false;
+	*width = 0;
+	if (!ws_ordering_op(sortop, &opfamily, &opcintype, descending))
+		return WS_ENC_NONE;
+
+#define FIXED(enc, bytes)	do { *width = (bytes); return (enc); } while (0)
+	switch (get_opfamily_proc(opfamily, opcintype, opcintype, BTORDER_PROC))
+	{
+		case F_BTBOOLCMP:
+			FIXED(WS_ENC_BOOL, 1);
+		case F_BTCHARCMP:
+			FIXED(WS_ENC_CHAR, 1);
+		case F_BTINT2CMP:
+			FIXED(WS_ENC_INT2, 2);
+		case F_BTINT4CMP:
+		case F_DATE_CMP:
+			FIXED(WS_ENC_INT4, 4);
+		case F_BTOIDCMP:
+			FIXED(WS_ENC_UINT4, 4);
+		case F_BTINT8CMP:
+		case F_TIME_CMP:
+		case F_TIMESTAMP_CMP:
+		case F_TIMESTAMPTZ_CMP:
+		case F_CASH_CMP:
+			FIXED(WS_ENC_INT8, 8);
+		case F_PG_LSN_CMP:
+		case F_XID8CMP:
+			FIXED(WS_ENC_UINT8, 8);
+		case F_BTFLOAT4CMP:
+			FIXED(WS_ENC_FLOAT4, 4);
+		case F_BTFLOAT8CMP:
+			FIXED(WS_ENC_FLOAT8, 8);
+		case F_UUID_CMP:
+			FIXED(WS_ENC_BYTES, 16);
+		case F_MACADDR_CMP:
+			FIXED(WS_ENC_BYTES, 6);
+		case F_MACADDR8_CMP:
+			FIXED(WS_ENC_BYTES, 8);
+		case F_TIMETZ_CMP:
+			FIXED(WS_ENC_TIMETZ, 12);
+		case F_NUMERIC_CMP:
+			FIXED(WS_ENC_ABBREVIATED, 8);
+		case F_BYTEACMP:
+			return WS_ENC_BYTEA;
+		case F_BTTEXT_PATTERN_CMP:
+			return WS_ENC_TEXT;
+		case F_BTBPCHAR_PATTERN_CMP:
+			return WS_ENC_BPCHAR;
+		case F_BTTEXTCMP:
+			return ws_collation_is_c(collation) ? WS_ENC_TEXT : WS_ENC_NONE;
+		case F_BPCHARCMP:
+			return ws_collation_is_c(collation) ? WS_ENC_BPCHAR : WS_ENC_NONE;
+		case F_BTNAMECMP:
+			return ws_collation_is_c(collation) ? WS_ENC_NAME : WS_ENC_NONE;
+		default:
+			return WS_ENC_NONE;
+	}
+#undef FIXED
+}
+
+static void
+init_sort_support(SortSupport ssup, AttrNumber attno, Oid sortop, Oid collation,
+				  bool nulls_first, bool abbreviate)
+{
+	ssup->ssup_cxt = CurrentMemoryContext;
+	ssup->ssup_collation = collation;
+	ssup->ssup_nulls_first = nulls_first;
+	ssup->ssup_attno = attno;
+	ssup->abbreviate = abbreviate;
+	PrepareSortSupportFromOrderingOp(sortop, ssup);
+}
+
+/*
+ * Builds the key specification for rows of type `desc`, in
+ * CurrentMemoryContext.  All arrays have `ncols` members; `notnull[i]` says
+ * that the planner knows column i to hold no null.  Raises what core's sort
+ * raises for an operator that cannot be used (an unusable collation, a type
+ * without comparison support).
+ */
+WsKeySpec *
+ws_keyspec_create(TupleDesc desc, int ncols, const AttrNumber *attnos,
+				  const Oid *sortops, const Oid *collations,
+				  const bool *nulls_first, const bool *notnull)
+{
+	WsKeySpec  *spec = palloc0(sizeof(WsKeySpec));
+	int			bytes = 0;
+	bool		fixed = true;
+
+	spec->ncols = ncols;
+	spec->cols = palloc0(ncols * sizeof(WsKeyColumn));
+	spec->compare = palloc0(ncols * sizeof(SortSupportData));
+
+	for (int i = 0; i < ncols; i++)
+	{
+		WsKeyColumn *col = &spec->cols[i];
+
+		Assert(attnos[i] > 0 && attnos[i] <= desc->natts);
+		col->attno = attnos[i];
+		col->nulls_first = nulls_first[i];
+		col->notnull = notnull[i];
+		spec->last_attno = Max(spec->last_attno, attnos[i]);
+
+		init_sort_support(&spec->compare[i], attnos[i], sortops[i],
+						  collations[i], nulls_first[i], false);
+
+		col->encoding = ws_key_encoding(sortops[i], collations[i],
+										&col->descending, &col->width);
+		if (col->encoding == WS_ENC_ABBREVIATED)
+		{
+			SortSupport ssup = palloc0(sizeof(SortSupportData));
+
+			init_sort_support(ssup, attnos[i], sortops[i], collations[i],
+							  nulls_first[i], true);
+			if (ssup->abbrev_converter != NULL)
+				col->abbreviate = ssup;
+			else
+			{
+				col->encoding = WS_ENC_NONE;
+				col->width = 0;
+			}
+		}
+		if (col->encoding == WS_ENC_NONE || col->encoding == WS_ENC_ABBREVIATED)
+			spec->comparator = true;
+		if (col->width == 0 || spec->comparator)
+			fixed = false;
+		bytes += col->width + (col->notnull ? 0 : 1);
+	}
+	if (fixed && bytes <= WS_PREFIX_BYTES)
+	{
+		spec->exact = true;
+		spec->exact_bytes = bytes;
+	}
+	return spec;
+}

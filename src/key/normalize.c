@@ -1,0 +1,359 @@
+/*-------------------------------------------------------------------------
+ * normalize.c - column values to key bytes.
+ *
+ * Encodings (after AlphaSort's key prefixes and KioxiaSort's keys as
+ * big-endian integers; the layout of a key is in key.h):
+ *
+ *	signed integers		sign bit flipped, big-endian
+ *	floats				-0 becomes +0, every NaN the greatest value; then all
+ *						bits of a negative, the sign bit of a positive flipped
+ *	uuid, macaddr		their bytes
+ *	timetz				UTC time as int8, then the zone as int4
+ *	text, bpchar, name	their bytes, then 00 (no value contains a zero byte);
+ *						bpchar without its trailing blanks
+ *	bytea				00 written as 00 FF, then 00 00
+ *	numeric				core's abbreviated key, which is not decisive on ties
+ *
+ * Values that compare equal encode equal: otherwise the next column would
+ * never decide.
+ *
+ * Pure: no I/O, and no allocation except where a value must be detoasted.
+ * Key bytes are produced through a window of WS_PREFIX_BYTES bytes at any
+ * offset, so that a long key is never materialised.
+ *-------------------------------------------------------------------------
+ */
+#include "key/key.h"
+
+#include <math.h>
+
+#include "fmgr.h"
+#include "utils/date.h"
+#include "utils/timestamp.h"
+
+#define SIGN_64		(UINT64CONST(1) << 63)
+
+/* IEEE bits of a float8, ordered as unsigned integers. */
+static inline uint64
+float8_bits(float8 f)
+{
+	uint64		bits;
+
+	if (isnan(f))
+		return ~UINT64CONST(0);
+	if (f == 0)
+		f = 0;					/* -0 is equal to +0 */
+	memcpy(&bits, &f, sizeof(bits));
+	return (bits & SIGN_64) ? ~bits : bits | SIGN_64;
+}
+
+static inline uint32
+float4_bits(float4 f)
+{
+	uint32		bits;
+
+	if (isnan(f))
+		return ~(uint32) 0;
+	if (f == 0)
+		f = 0;
+	memcpy(&bits, &f, sizeof(bits));
+	return (bits & 0x80000000) ? ~bits : bits | 0x80000000;
+}
+
+/* The value of a fixed-width column as an unsigned integer of col->width bytes. */
+static inline ws_uint128
+fixed_bits(const WsKeyColumn *col, Datum value)
+{
+	switch (col->encoding)
+	{
+		case WS_ENC_BOOL:
+			return DatumGetBool(value) ? 1 : 0;
+		case WS_ENC_CHAR:
+			return (uint8) DatumGetChar(value);
+		case WS_ENC_INT2:
+			return (uint16) (DatumGetInt16(value) ^ 0x8000);
+		case WS_ENC_INT4:
+			return (uint32) DatumGetInt32(value) ^ 0x80000000;
+		case WS_ENC_INT8:
+			return (uint64) DatumGetInt64(value) ^ SIGN_64;
+		case WS_ENC_UINT4:
+			return DatumGetUInt32(value);
+		case WS_ENC_UINT8:
+			return DatumGetUInt64(value);
+		case WS_ENC_FLOAT4:
+			return float4_bits(DatumGetFloat4(value));
+		case WS_ENC_FLOAT8:
+			return float8_bits(DatumGetFloat8(value));
+		case WS_ENC_BYTES:
+			{
+				const uint8 *p = (const uint8 *) DatumGetPointer(value);
+				ws_uint128	bits = 0;
+
+				for (int i = 0; i < col->width; i++)
+					bits = (bits << 8) | p[i];
+				return bits;
+			}
+		case WS_ENC_TIMETZ:
+			{
+				const TimeTzADT *t = (const TimeTzADT *) DatumGetPointer(value);
+				uint64		utc = (uint64) (t->time + t->zone * USECS_PER_SEC) ^ SIGN_64;
+
+				return ((ws_uint128) utc << 32) | ((uint32) t->zone ^ 0x80000000);
+			}
+		case WS_ENC_ABBREVIATED:
+			{
+				Datum		d = col->abbreviate->abbrev_converter(value, col->abbreviate);
+
+				/* numeric's abbreviation is a signed integer, greatest first */
+				return ~((uint64) DatumGetInt64(d) ^ SIGN_64);
+			}
+		default:
+			return 0;
+	}
+}
+
+static inline uint8
+null_byte(const WsKeyColumn *col, bool isnull)
+{
+	return isnull != col->nulls_first;
+}
+
+/* The planner was wrong, or the table violates its constraint. */
+static void
+unexpected_null(void)
+{
+	elog(ERROR, "null value in a sort column that is declared NOT NULL");
+}
+
+/* An exact key, left-justified in the 80 bits of a prefix. */
+static inline ws_uint128
+exact_prefix(const WsKeySpec *spec, const Datum *values, const bool *isnull)
+{
+	ws_uint128	prefix = 0;
+
+	for (int i = 0; i < spec->ncols; i++)
+	{
+		const WsKeyColumn *col = &spec->cols[i];
+		int			att = col->attno - 1;
+		int			bits = col->width * 8;
+
+		if (!col->notnull)
+			prefix = (prefix << 8) | null_byte(col, isnull[att]);
+		prefix <<= bits;
+		if (!isnull[att])
+		{
+			ws_uint128	v = fixed_bits(col, values[att]);
+
+			if (col->descending)
+				v ^= ((ws_uint128) 1 << bits) - 1;
+			prefix |= v;
+		}
+		else if (unlikely(col->notnull))
+			unexpected_null();
+	}
+	return prefix << (8 * (WS_PREFIX_BYTES - spec->exact_bytes));
+}
+
+/* Where in the key we are, and which of its bytes are wanted. */
+typedef struct Window
+{
+	uint8	   *out;
+	Size		skip;			/* first byte wanted */
+	Size		pos;			/* bytes of the key so far */
+} Window;
+
+static inline bool
+window_full(const Window *w)
+{
+	return w->pos > w->skip + WS_PREFIX_BYTES;
+}
+
+static inline void
+put_byte(Window *w, uint8 byte)
+{
+	if (w->pos >= w->skip && w->pos < w->skip + WS_PREFIX_BYTES)
+		w->out[w->pos - w->skip] = byte;
+	w->pos++;
+}
+
+static void
+put_bytes(Window *w, const uint8 *bytes, Size n, uint8 invert)
+{
+	Size		from = w->skip > w->pos ? w->skip - w->pos : 0;
+	Size		to = w->skip + WS_PREFIX_BYTES > w->pos ? w->skip + WS_PREFIX_BYTES - w->pos : 0;
+
+	to = Min(to, n);
+	for (Size i = from; i < to; i++)
+		w->out[w->pos + i - w->skip] = bytes[i] ^ invert;
+	w->pos += n;
+}
+
+static void
+put_bytea(Window *w, const uint8 *bytes, Size n, uint8 invert)
+{
+	for (Size i = 0; i < n && !window_full(w); i++)
+	{
+		put_byte(w, bytes[i] ^ invert);
+		if (bytes[i] == 0)
+			put_byte(w, 0xFF ^ invert);
+	}
+	put_byte(w, invert);
+	put_byte(w, invert);
+}
+
+/* Appends one non-null value. */
+static void
+put_value(Window *w, const WsKeyColumn *col, Datum value)
+{
+	uint8		invert = col->descending ? 0xFF : 0;
+
+	if (col->width > 0)
+	{
+		ws_uint128	bits = fixed_bits(col, value);
+
+		for (int shift = (col->width - 1) * 8; shift >= 0; shift -= 8)
+			put_byte(w, (uint8) (bits >> shift) ^ invert);
+	}
+	else if (col->encoding == WS_ENC_NAME)
+	{
+		const char *name = NameStr(*DatumGetName(value));
+
+		put_bytes(w, (const uint8 *) name, strnlen(name, NAMEDATALEN), invert);
+		put_byte(w, invert);
+	}
+	else
+	{
+		struct varlena *v = PG_DETOAST_DATUM_PACKED(value);
+		const uint8 *bytes = (const uint8 *) VARDATA_ANY(v);
+		Size		n = VARSIZE_ANY_EXHDR(v);
+
+		if (col->encoding == WS_ENC_BYTEA)
+			put_bytea(w, bytes, n, invert);
+		else
+		{
+			if (col->encoding == WS_ENC_BPCHAR)
+				while (n > 0 && bytes[n - 1] == ' ')
+					n--;
+			put_bytes(w, bytes, n, invert);
+			put_byte(w, invert);
+		}
+		if ((Pointer) v != DatumGetPointer(value))
+			pfree(v);
+	}
+}
+
+/*
+ * Writes key bytes skip .. skip + WS_PREFIX_BYTES - 1 to `out`, zero beyond
+ * the key's end.  `values` and `isnull` are the row's, indexed by attno - 1.
+ * Returns the key's length in bytes as far as it was followed: at most
+ * skip + WS_PREFIX_BYTES only if the key ends within the window;
+ * WS_KEY_UNBOUNDED if the window reaches a value whose order bytes do not tell.
+ */
+Size
+ws_key_window(const WsKeySpec *spec, const Datum *values, const bool *isnull,
+			  Size skip, uint8 out[WS_PREFIX_BYTES])
+{
+	Window		w = {out, skip, 0};
+
+	memset(out, 0, WS_PREFIX_BYTES);
+	for (int i = 0; i < spec->ncols && !window_full(&w); i++)
+	{
+		const WsKeyColumn *col = &spec->cols[i];
+		int			att = col->attno - 1;
+
+		if (!col->notnull)
+			put_byte(&w, null_byte(col, isnull[att]));
+		if (isnull[att])
+		{
+			if (unlikely(col->notnull))
+				unexpected_null();
+			continue;
+		}
+		if (col->encoding != WS_ENC_NONE)
+			put_value(&w, col, values[att]);
+		if (col->encoding == WS_ENC_NONE || col->encoding == WS_ENC_ABBREVIATED)
+			return WS_KEY_UNBOUNDED;
+	}
+	return w.pos;
+}
+
+/* The entry of a window of key bytes. */
+WsEntry
+ws_key_window_entry(const uint8 window[WS_PREFIX_BYTES], uint64 pointer)
+{
+	ws_uint128	prefix = 0;
+
+	for (int i = 0; i < WS_PREFIX_BYTES; i++)
+		prefix = (prefix << 8) | window[i];
+	return ws_entry_make(prefix, pointer);
+}
+
+/*
+ * The entry of a row: the first WS_PREFIX_BYTES bytes of its key, and
+ * `pointer`, which must fit 48 bits.
+ */
+WsEntry
+ws_key_entry(const WsKeySpec *spec, const Datum *values, const bool *isnull,
+			 uint64 pointer)
+{
+	uint8		window[WS_PREFIX_BYTES];
+
+	if (likely(spec->exact))
+		return ws_entry_make(exact_prefix(spec, values, isnull), pointer);
+	(void) ws_key_window(spec, values, isnull, 0, window);
+	return ws_key_window_entry(window, pointer);
+}
+
+/*
+ * Does the prefix hold the whole key, so that rows with this prefix are
+ * equal?  Told from the bytes alone: no row is looked at.
+ */
+bool
+ws_key_complete(const WsKeySpec *spec, WsEntry entry)
+{
+	ws_uint128	prefix = ws_entry_prefix(entry);
+	uint8		bytes[WS_PREFIX_BYTES];
+	int			pos = 0;
+
+	if (spec->exact)
+		return true;
+	for (int i = WS_PREFIX_BYTES - 1; i >= 0; i--, prefix >>= 8)
+		bytes[i] = (uint8) prefix;
+
+	for (int i = 0; i < spec->ncols; i++)
+	{
+		const WsKeyColumn *col = &spec->cols[i];
+		uint8		end = col->descending ? 0xFF : 0;
+
+		if (!col->notnull)
+		{
+			if (pos >= WS_PREFIX_BYTES)
+				return false;
+			if (bytes[pos++] == null_byte(col, true))
+				continue;
+		}
+		if (col->encoding == WS_ENC_NONE || col->encoding == WS_ENC_ABBREVIATED)
+			return false;
+		if (col->width > 0)
+		{
+			pos += col->width;
+			if (pos > WS_PREFIX_BYTES)
+				return false;
+			continue;
+		}
+		/* find the terminator */
+		for (;;)
+		{
+			if (pos >= WS_PREFIX_BYTES)
+				return false;
+			if (bytes[pos++] != end)
+				continue;
+			if (col->encoding != WS_ENC_BYTEA)
+				break;
+			if (pos >= WS_PREFIX_BYTES)
+				return false;
+			if (bytes[pos++] == end)
+				break;
+		}
+	}
+	return true;
+}

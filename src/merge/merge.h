@@ -1,0 +1,38 @@
+/*-------------------------------------------------------------------------
+ * merge.h - merging runs, and pieces of the IndexMap.
+ *-------------------------------------------------------------------------
+ */
+#ifndef WS_MERGE_H
+#define WS_MERGE_H
+
+#include "merge/losertree.h"
+#include "run/run.h"
+
+/* A sorted source: a slice of memory, or a run. */
+typedef struct WsSource
+{
+	const WsEntry *next;
+	const WsEntry *end;
+	bool		from_run;
+	int64		block;			/* next block of the run */
+	WsRunReader reader;
+} WsSource;
+
+typedef struct WsMerge
+{
+	const WsKeySpec *spec;
+	const WsKeyRows *rows;
+	int			nsources;
+	WsSource   *sources;
+	WsLoserTree tree;
+	MemoryContext tie_context;	/* what comparators leave; NULL if exact */
+} WsMerge;
+
+extern WsMerge *ws_merge_create(const WsKeySpec *spec, const WsKeyRows *rows, int nsources);
+extern void ws_merge_slice(WsMerge *merge, int source, const WsEntry *entries, Size n);
+extern void ws_merge_run(WsMerge *merge, int source, const WsRun *run, char *buffer);
+extern void ws_merge_start(WsMerge *merge);
+extern Size ws_merge_next(WsMerge *merge, WsEntry *out, Size max);
+extern void ws_merge_free(WsMerge *merge);
+
+#endif							/* WS_MERGE_H */

@@ -1,0 +1,140 @@
+/*-------------------------------------------------------------------------
+ * orderings.c - the orderings in which a base relation is worth having.
+ *
+ * What postgres_fdw asks a remote server to deliver sorted is what is useful
+ * here: the query's own orderings (ORDER BY, GROUP BY, window, DISTINCT), and
+ * one for each equivalence class that a merge join could use.  In addition,
+ * for each other relation that shares several classes with this one, all of
+ * them in one order that both sides arrive at, so that a merge join on
+ * several clauses finds both inputs sorted.
+ *-------------------------------------------------------------------------
+ */
+#include "plan/plan.h"
+
+#include "optimizer/paths.h"
+
+/* More orderings than that, and planning costs more than it can gain. */
+#define MAX_ORDERINGS	10
+
+/* Adds an ordering unless it is empty, known, or one too many. */
+static List *
+add_ordering(List *orderings, List *pathkeys)
+{
+	ListCell   *lc;
+
+	if (pathkeys == NIL || list_length(orderings) >= MAX_ORDERINGS)
+		return orderings;
+	foreach(lc, orderings)
+	{
+		/* a longer one sorts by this one too */
+		if (pathkeys_contained_in(pathkeys, lfirst(lc)))
+			return orderings;
+	}
+	return lappend(orderings, pathkeys);
+}
+
+/* Can the relation's rows be sorted by these keys, before any join? */
+static bool
+computable(PlannerInfo *root, RelOptInfo *rel, List *pathkeys)
+{
+	ListCell   *lc;
+
+	foreach(lc, pathkeys)
+	{
+		EquivalenceClass *ec = lfirst_node(PathKey, lc)->pk_eclass;
+
+		if (ec->ec_has_volatile || !relation_can_be_sorted_early(root, rel, ec, false))
+			return false;
+	}
+	return pathkeys != NIL;
+}
+
+/* Equivalence classes that a merge join of this relation could use. */
+static List *
+mergeable_classes(PlannerInfo *root, RelOptInfo *rel)
+{
+	List	   *classes = NIL;
+	ListCell   *lc;
+
+	foreach(lc, root->eq_classes)
+	{
+		EquivalenceClass *ec = lfirst(lc);
+
+		if (eclass_useful_for_merging(root, ec, rel))
+			classes = list_append_unique_ptr(classes, ec);
+	}
+	foreach(lc, rel->joininfo)
+	{
+		RestrictInfo *ri = lfirst(lc);
+		Relids		relids = rel->relids;
+
+		if (rel->top_parent_relids != NULL)
+			relids = rel->top_parent_relids;
+		if (ri->mergeopfamilies == NIL)
+			continue;
+		update_mergeclause_eclasses(root, ri);
+		if (bms_overlap(relids, ri->right_ec->ec_relids))
+			classes = list_append_unique_ptr(classes, ri->right_ec);
+		else if (bms_overlap(relids, ri->left_ec->ec_relids))
+			classes = list_append_unique_ptr(classes, ri->left_ec);
+	}
+	return classes;
+}
+
+/* The shared classes of two relations as one ordering, the same for both. */
+static List *
+shared_ordering(PlannerInfo *root, RelOptInfo *rel, List *classes, int peer)
+{
+	List	   *pathkeys = NIL;
+	ListCell   *lc;
+
+	foreach(lc, classes)
+	{
+		EquivalenceClass *ec = lfirst(lc);
+		PathKey    *pk;
+
+		if (!bms_is_member(peer, ec->ec_relids) || ec->ec_has_volatile ||
+			!relation_can_be_sorted_early(root, rel, ec, false))
+			continue;
+		pk = ws_ascending_pathkey(root, ec);
+		if (!list_member_ptr(pathkeys, pk))
+			pathkeys = lappend(pathkeys, pk);
+	}
+	return list_length(pathkeys) > 1 ? pathkeys : NIL;
+}
+
+/*
+ * The orderings, each a List of PathKey, that are worth a sorted path of
+ * `rel`, longest demands first.  Lists belong to the planner's context.
+ */
+List *
+ws_useful_orderings(PlannerInfo *root, RelOptInfo *rel)
+{
+	List	   *own[] = {root->query_pathkeys, root->sort_pathkeys,
+		root->group_pathkeys, root->window_pathkeys, root->distinct_pathkeys};
+	List	   *orderings = NIL;
+	List	   *classes;
+	ListCell   *lc;
+	int			peer = -1;
+
+	for (int i = 0; i < lengthof(own); i++)
+		if (computable(root, rel, own[i]))
+			orderings = add_ordering(orderings, own[i]);
+
+	classes = mergeable_classes(root, rel);
+	while (list_length(classes) > 1 &&
+		   (peer = bms_next_member(root->all_baserels, peer)) >= 0)
+	{
+		if (!bms_is_member(peer, rel->relids))
+			orderings = add_ordering(orderings,
+									 shared_ordering(root, rel, classes, peer));
+	}
+	foreach(lc, classes)
+	{
+		List	   *pathkeys = list_make1(ws_ascending_pathkey(root, lfirst(lc)));
+
+		if (computable(root, rel, pathkeys))
+			orderings = add_ordering(orderings, pathkeys);
+	}
+	return orderings;
+}

@@ -1,0 +1,280 @@
+/*-------------------------------------------------------------------------
+ * paths.c - WiscSort paths, and the plan node made of them.
+ *
+ * A WiscSort path is a CustomPath around core's own SortPath.  Core makes a
+ * Sort plan of the inner one, and with it decides the sort columns, operators,
+ * collations and null order, and adds sort expressions to the input's target
+ * list; the custom plan takes all that over, and the Sort's input as its outer
+ * plan.  Nothing of make_sort_from_pathkeys is repeated here.
+ *
+ * This file adds sorted paths for base relations (set_rel_pathlist_hook) for
+ * the orderings of orderings.c; rewrite.c wraps the Sorts that are left over
+ * joins, aggregates, functions and set operations.
+ *
+ * A top-N sort under a LIMIT that fits work_mem stays core's: it never holds
+ * more than N rows.
+ *-------------------------------------------------------------------------
+ */
+#include "plan/plan.h"
+
+#include "access/relation.h"
+#include "access/table.h"
+#include "exec/exec.h"
+#include "miscadmin.h"
+#include "optimizer/cost.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "optimizer/planner.h"
+#include "optimizer/tlist.h"
+#include "parser/parsetree.h"
+#include "utils/rel.h"
+
+static set_rel_pathlist_hook_type next_rel_hook = NULL;
+static create_upper_paths_hook_type next_upper_hook = NULL;
+
+/* Is this column of the sorted rows certain to hold no null? */
+static bool
+never_null(PlannerInfo *root, TargetEntry *tle)
+{
+	Var		   *var = (Var *) tle->expr;
+	RangeTblEntry *rte;
+	Relation	rel;
+	bool		notnull;
+
+	if (!IsA(var, Var) || var->varlevelsup != 0 || var->varattno <= 0 ||
+		var->varno <= 0 || var->varno >= root->simple_rel_array_size ||
+		root->parse->groupingSets != NIL || root->parse->setOperations != NULL)
+		return false;
+	rte = planner_rt_fetch(var->varno, root);
+	if (rte->rtekind != RTE_RELATION || rte->inh || ws_var_nullable(root, var) ||
+		(rte->relkind != RELKIND_RELATION && rte->relkind != RELKIND_MATVIEW))
+		return false;
+
+	/* the planner holds a lock, and is told when the constraint goes */
+	rel = table_open(rte->relid, NoLock);
+	notnull = ws_attribute_notnull(RelationGetDescr(rel), var->varattno);
+	table_close(rel, NoLock);
+	return notnull;
+}
+
+/* PlanCustomPath callback: custom_plans is core's Sort. */
+static Plan *
+plan_sort(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
+		  List *tlist, List *clauses, List *custom_plans)
+{
+	Sort	   *sort = linitial_node(Sort, custom_plans);
+	CustomScan *cscan = makeNode(CustomScan);
+	List	   *attnos = NIL;
+	List	   *sortops = NIL;
+	List	   *collations = NIL;
+	List	   *nulls_first = NIL;
+	List	   *notnull = NIL;
+
+	outerPlan(cscan) = outerPlan(sort);
+	for (int i = 0; i < sort->numCols; i++)
+	{
+		TargetEntry *tle = get_tle_by_resno(outerPlan(sort)->targetlist,
+											sort->sortColIdx[i]);
+
+		attnos = lappend_int(attnos, sort->sortColIdx[i]);
+		sortops = lappend_oid(sortops, sort->sortOperators[i]);
+		collations = lappend_oid(collations, sort->collations[i]);
+		nulls_first = lappend_int(nulls_first, sort->nullsFirst[i]);
+		notnull = lappend_int(notnull, never_null(root, tle));
+	}
+	cscan->custom_private = list_make5(attnos, sortops, collations, nulls_first, notnull);
+	cscan->custom_scan_tlist = copyObject(outerPlan(sort)->targetlist);
+	cscan->scan.plan.targetlist = tlist;
+	cscan->scan.plan.qual = NIL;	/* the input has applied them */
+	cscan->scan.scanrelid = 0;
+	cscan->flags = best_path->flags;
+	cscan->methods = &ws_scan_methods;
+	return &cscan->scan.plan;
+}
+
+static const CustomPathMethods path_methods = {
+	.CustomName = "WiscSort",
+	.PlanCustomPath = plan_sort,
+};
+
+/* Is this path ours? */
+bool
+ws_is_wiscsort(const Path *path)
+{
+	return IsA(path, CustomPath) && ((const CustomPath *) path)->methods == &path_methods;
+}
+
+/*
+ * A WiscSort path that does what `sort` does.  `sort` must not be parameterised
+ * and becomes part of the new path.
+ */
+CustomPath *
+ws_wrap_sort(PlannerInfo *root, SortPath *sort)
+{
+	CustomPath *cpath = makeNode(CustomPath);
+
+	Assert(sort->path.param_info == NULL);
+	cpath->path = sort->path;
+	cpath->path.type = T_CustomPath;
+	cpath->path.pathtype = T_CustomScan;
+	cpath->path.parallel_aware = false;
+	ws_path_copy_disabled(&cpath->path, sort->subpath);
+	ws_cost_sort(root, &cpath->path, sort->subpath, sort->path.pathkeys);
+	cpath->flags = CUSTOMPATH_SUPPORT_PROJECTION | CUSTOMPATH_SUPPORT_BACKWARD_SCAN |
+		CUSTOMPATH_SUPPORT_MARK_RESTORE;
+	cpath->custom_paths = list_make1(sort);
+	cpath->methods = &path_methods;
+	return cpath;
+}
+
+/*
+ * A path of the relation that may become our input: add_path frees what it
+ * finds dominated, so a path in the relation's list cannot be shared.
+ */
+static Path *
+private_copy(PlannerInfo *root, RelOptInfo *rel, Path *path)
+{
+	Size		size;
+	Path	   *copy;
+
+	switch (nodeTag(path))
+	{
+		case T_IndexPath:
+			return path;		/* add_path never frees these */
+		case T_BitmapHeapPath:
+			size = sizeof(BitmapHeapPath);
+			break;
+		case T_TidPath:
+			size = sizeof(TidPath);
+			break;
+		case T_TidRangePath:
+			size = sizeof(TidRangePath);
+			break;
+		case T_Path:
+			size = sizeof(Path);
+			break;
+		default:
+			return NULL;
+	}
+	copy = palloc(size);
+	memcpy(copy, path, size);
+	return copy;
+}
+
+/* The cheapest path of a list that needs no parameters, as a private copy. */
+static Path *
+cheapest_input(PlannerInfo *root, RelOptInfo *rel, List *pathlist)
+{
+	Path	   *best = NULL;
+	ListCell   *lc;
+
+	foreach(lc, pathlist)
+	{
+		Path	   *path = lfirst(lc);
+
+		if (path->param_info != NULL)
+			continue;
+		if (best == NULL || compare_path_costs(path, best, TOTAL_COST) < 0)
+			best = path;
+	}
+	return best != NULL ? private_copy(root, rel, best) : NULL;
+}
+
+/* Will the query's LIMIT let core sort with a heap of few rows? */
+static bool
+limit_is_cores(PlannerInfo *root, RelOptInfo *rel)
+{
+	Query	   *parse = root->parse;
+
+	if (parse->limitCount == NULL || bms_membership(root->all_baserels) != BMS_SINGLETON ||
+		parse->groupClause || parse->groupingSets || parse->distinctClause ||
+		parse->hasAggs || parse->hasWindowFuncs || parse->hasTargetSRFs)
+		return false;
+	/* -1: the limit is a parameter; core decides when it knows it */
+	return root->limit_tuples < 0 || ws_bound_fits(root->limit_tuples, rel->reltarget->width);
+}
+
+static bool
+relation_eligible(RelOptInfo *rel, RangeTblEntry *rte)
+{
+	ListCell   *lc;
+
+	if (rte->rtekind != RTE_RELATION || rte->inh || rte->tablesample != NULL ||
+		(rte->relkind != RELKIND_RELATION && rte->relkind != RELKIND_MATVIEW) ||
+		(rel->reloptkind != RELOPT_BASEREL && rel->reloptkind != RELOPT_OTHER_MEMBER_REL) ||
+		!bms_is_empty(rel->lateral_relids) || IS_DUMMY_REL(rel))
+		return false;
+	foreach(lc, rel->baserestrictinfo)
+		if (lfirst_node(RestrictInfo, lc)->pseudoconstant)
+			return false;		/* a gating Result would go on top of us */
+	return true;
+}
+
+/* set_rel_pathlist_hook: sorted paths of a base relation. */
+static void
+add_sorted_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
+{
+	List	   *orderings;
+	ListCell   *lc;
+	Path	   *input;
+	bool		cores_limit;
+
+	if (next_rel_hook != NULL)
+		next_rel_hook(root, rel, rti, rte);
+	if (!ws_enable || !relation_eligible(rel, rte) ||
+		!ws_sort_considered(rel->rows, rel->reltarget->width))
+		return;
+	orderings = ws_useful_orderings(root, rel);
+	if (orderings == NIL || (input = cheapest_input(root, rel, rel->pathlist)) == NULL)
+		return;
+	cores_limit = limit_is_cores(root, rel);
+
+	foreach(lc, orderings)
+	{
+		List	   *pathkeys = lfirst(lc);
+
+		if (pathkeys_contained_in(pathkeys, input->pathkeys) ||
+			(cores_limit && pathkeys_contained_in(root->query_pathkeys, pathkeys)))
+			continue;
+		add_path(rel, (Path *) ws_wrap_sort(root, create_sort_path(root, rel, input,
+																   pathkeys, -1.0)));
+	}
+
+	if (rel->consider_parallel && rel->partial_pathlist != NIL &&
+		(input = cheapest_input(root, rel, rel->partial_pathlist)) != NULL)
+	{
+		foreach(lc, orderings)
+		{
+			List	   *pathkeys = lfirst(lc);
+
+			if (!ws_sort_considered(input->rows, rel->reltarget->width) ||
+				pathkeys_contained_in(pathkeys, input->pathkeys) ||
+				(cores_limit && pathkeys_contained_in(root->query_pathkeys, pathkeys)))
+				continue;
+			add_partial_path(rel, (Path *) ws_wrap_sort(root,
+														create_sort_path(root, rel, input,
+																		 pathkeys, -1.0)));
+		}
+	}
+}
+
+/* create_upper_paths_hook: Sorts left in the finished path trees. */
+static void
+replace_sorts(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
+			  RelOptInfo *output_rel, void *extra)
+{
+	if (next_upper_hook != NULL)
+		next_upper_hook(root, stage, input_rel, output_rel, extra);
+	if (ws_enable && stage == UPPERREL_FINAL)
+		ws_rewrite_final(root, output_rel);
+}
+
+/* Puts wiscsort into the planner's hook chains.  Called once. */
+void
+ws_install_planner_hooks(void)
+{
+	next_rel_hook = set_rel_pathlist_hook;
+	set_rel_pathlist_hook = add_sorted_paths;
+	next_upper_hook = create_upper_paths_hook;
+	create_upper_paths_hook = replace_sorts;
+}

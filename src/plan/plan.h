@@ -1,0 +1,34 @@
+/*-------------------------------------------------------------------------
+ * plan.h - where WiscSort enters the planner.
+ *-------------------------------------------------------------------------
+ */
+#ifndef WS_PLAN_H
+#define WS_PLAN_H
+
+#include "wiscsort.h"
+#include "nodes/extensible.h"
+#include "nodes/pathnodes.h"
+
+/* ---- orderings.c ---- */
+extern List *ws_useful_orderings(PlannerInfo *root, RelOptInfo *rel);
+
+/* ---- paths.c ---- */
+extern void ws_install_planner_hooks(void);
+extern CustomPath *ws_wrap_sort(PlannerInfo *root, SortPath *sort);
+extern bool ws_is_wiscsort(const Path *path);
+
+/* ---- rewrite.c ---- */
+typedef struct WsSaved
+{
+	Cost		startup;
+	Cost		total;
+} WsSaved;
+
+extern void ws_rewrite_final(PlannerInfo *root, RelOptInfo *final_rel);
+
+/* ---- cost.c ---- */
+extern bool ws_sort_considered(double rows, int width);
+extern bool ws_bound_fits(double bound, int width);
+extern void ws_cost_sort(PlannerInfo *root, Path *path, const Path *input, List *pathkeys);
+
+#endif							/* WS_PLAN_H */

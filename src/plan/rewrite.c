@@ -1,0 +1,295 @@
+/*-------------------------------------------------------------------------
+ * rewrite.c - replacing the Sorts that a finished path tree contains.
+ *
+ * Called at UPPERREL_FINAL, once for every query level, when the candidates
+ * of that level are complete.  Each SortPath whose WiscSort is cheaper (or
+ * any, under debug_force) is wrapped; a MergePath that sorts its inputs
+ * itself, and a MergeAppendPath that sorts its children, get a WiscSort path
+ * below them instead.  What was saved is taken off the cost of every path
+ * above, so that the choice between candidates sees it.
+ *
+ * Left to core: IncrementalSort, parameterised Sorts, and Sorts under a LIMIT
+ * for which core keeps a heap of few rows.  How far a LIMIT reaches follows
+ * ExecSetTupleBound.  Subquery levels have had their own turn: a SubqueryScan
+ * is not entered.
+ *-------------------------------------------------------------------------
+ */
+#include "plan/plan.h"
+
+#include <math.h>
+
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/cost.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+
+/* How many rows a LIMIT above can ask for. */
+#define NO_BOUND		(-1.0)
+#define UNKNOWN_BOUND	0.0
+
+typedef struct Rewrite
+{
+	PlannerInfo *root;
+	WsSaved		saved;			/* below the path being looked at */
+} Rewrite;
+
+static void rewrite(Rewrite *rw, Path **path, double bound);
+
+/* The WiscSort path for a sort of `input`, if it is to be used; else NULL. */
+static CustomPath *
+better_sort(Rewrite *rw, SortPath *sort, double bound)
+{
+	CustomPath *cpath;
+	Path	   *input = sort->subpath;
+
+	if (sort->path.param_info != NULL || sort->path.pathkeys == NIL ||
+		bound == UNKNOWN_BOUND ||
+		!ws_sort_considered(input->rows, input->pathtarget->width) ||
+		(bound > 0 && ws_bound_fits(bound, input->pathtarget->width)))
+		return NULL;
+	cpath = ws_wrap_sort(rw->root, sort);
+	if (!ws_debug_force && cpath->path.total_cost >= sort->path.total_cost)
+		return NULL;
+	return cpath;
+}
+
+/* Puts a WiscSort path above *child, if that beats the Sort core would add. */
+static bool
+sort_child(Rewrite *rw, Path **child, List *pathkeys, double bound)
+{
+	Path	   *input = *child;
+	SortPath   *sort;
+	CustomPath *cpath;
+
+	if (input->param_info != NULL)
+		return false;
+	sort = create_sort_path(rw->root, input->parent, input, pathkeys, bound);
+	cpath = better_sort(rw, sort, bound);
+	if (cpath == NULL)
+		return false;
+	rw->saved.startup += sort->path.startup_cost - cpath->path.startup_cost;
+	rw->saved.total += sort->path.total_cost - cpath->path.total_cost;
+	*child = (Path *) cpath;
+	return true;
+}
+
+/* Like rewrite, for the members of a list of paths. */
+static void
+rewrite_list(Rewrite *rw, List *paths, double bound)
+{
+	ListCell   *lc;
+
+	foreach(lc, paths)
+	{
+		Path	   *path = lfirst(lc);
+
+		rewrite(rw, &path, bound);
+		lfirst(lc) = path;
+	}
+}
+
+static void
+rewrite_merge_join(Rewrite *rw, MergePath *merge)
+{
+	JoinPath   *join = &merge->jpath;
+
+	rewrite(rw, &join->outerjoinpath, NO_BOUND);
+	rewrite(rw, &join->innerjoinpath, NO_BOUND);
+	if (merge->outersortkeys != NIL && join->outerjoinpath->pathkeys == NIL &&
+		sort_child(rw, &join->outerjoinpath, merge->outersortkeys, NO_BOUND))
+		merge->outersortkeys = NIL;
+	if (merge->innersortkeys != NIL && join->innerjoinpath->pathkeys == NIL &&
+		sort_child(rw, &join->innerjoinpath, merge->innersortkeys, NO_BOUND))
+	{
+		merge->innersortkeys = NIL;
+		/* it was there to spare a spilled Sort from marking and restoring */
+		merge->materialize_inner = false;
+	}
+}
+
+static void
+rewrite_merge_append(Rewrite *rw, MergeAppendPath *append, double bound)
+{
+	ListCell   *lc;
+
+	rewrite_list(rw, append->subpaths, bound);
+	foreach(lc, append->subpaths)
+	{
+		Path	   *child = lfirst(lc);
+
+		if (!pathkeys_contained_in(append->path.pathkeys, child->pathkeys) &&
+			sort_child(rw, &child, append->path.pathkeys,
+					   bound != NO_BOUND ? bound :
+					   append->limit_tuples > 0 ? append->limit_tuples : NO_BOUND))
+			lfirst(lc) = child;
+	}
+}
+
+/* The number of rows a LIMIT node asks its input for. */
+static double
+limit_bound(LimitPath *limit)
+{
+	double		bound = 0;
+
+	if (limit->limitCount == NULL || limit->limitOption == LIMIT_OPTION_WITH_TIES)
+		return NO_BOUND;
+	if (!IsA(limit->limitCount, Const) ||
+		(limit->limitOffset != NULL && !IsA(limit->limitOffset, Const)))
+		return UNKNOWN_BOUND;
+	if (((Const *) limit->limitCount)->constisnull)
+		return NO_BOUND;		/* LIMIT ALL */
+	bound = (double) DatumGetInt64(((Const *) limit->limitCount)->constvalue);
+	if (limit->limitOffset != NULL && !((Const *) limit->limitOffset)->constisnull)
+		bound += (double) DatumGetInt64(((Const *) limit->limitOffset)->constvalue);
+	return Max(bound, 1.0);
+}
+
+/*
+ * Replaces sorts in the tree under *path, which itself may be replaced.
+ * `bound` is how many rows a LIMIT above will ask it for.
+ */
+static void
+rewrite(Rewrite *rw, Path **path, double bound)
+{
+	Path	   *p = *path;
+	WsSaved		outside = rw->saved;
+
+	check_stack_depth();
+	rw->saved.startup = rw->saved.total = 0;
+
+	switch (nodeTag(p))
+	{
+		case T_SortPath:
+			{
+				SortPath   *sort = (SortPath *) p;
+				CustomPath *cpath;
+
+				rewrite(rw, &sort->subpath, NO_BOUND);
+				p->startup_cost -= rw->saved.total;
+				p->total_cost -= rw->saved.total;
+				cpath = better_sort(rw, sort, bound);
+				if (cpath != NULL)
+				{
+					rw->saved.startup = rw->saved.total + p->startup_cost - cpath->path.startup_cost;
+					rw->saved.total += p->total_cost - cpath->path.total_cost;
+					*path = (Path *) cpath;
+				}
+				else
+					rw->saved.startup = rw->saved.total;
+				goto done;
+			}
+		case T_CustomPath:
+			if (ws_is_wiscsort(p))
+			{
+				SortPath   *sort = linitial(((CustomPath *) p)->custom_paths);
+
+				rewrite(rw, &sort->subpath, NO_BOUND);
+				rw->saved.startup = rw->saved.total;
+			}
+			break;
+		case T_IncrementalSortPath:
+			rewrite(rw, &((IncrementalSortPath *) p)->spath.subpath, NO_BOUND);
+			break;
+		case T_MergePath:
+			rewrite_merge_join(rw, (MergePath *) p);
+			break;
+		case T_NestPath:
+		case T_HashPath:
+			rewrite(rw, &((JoinPath *) p)->outerjoinpath, NO_BOUND);
+			rewrite(rw, &((JoinPath *) p)->innerjoinpath, NO_BOUND);
+			break;
+		case T_AppendPath:
+			rewrite_list(rw, ((AppendPath *) p)->subpaths, bound);
+			break;
+		case T_MergeAppendPath:
+			rewrite_merge_append(rw, (MergeAppendPath *) p, bound);
+			break;
+		case T_LimitPath:
+			rewrite(rw, &((LimitPath *) p)->subpath, limit_bound((LimitPath *) p));
+			break;
+		case T_GatherPath:
+			rewrite(rw, &((GatherPath *) p)->subpath, bound);
+			break;
+		case T_GatherMergePath:
+			rewrite(rw, &((GatherMergePath *) p)->subpath, bound);
+			break;
+		case T_ProjectionPath:
+			rewrite(rw, &((ProjectionPath *) p)->subpath, bound);
+			break;
+		case T_ProjectSetPath:
+			rewrite(rw, &((ProjectSetPath *) p)->subpath, NO_BOUND);
+			break;
+		case T_MaterialPath:
+			rewrite(rw, &((MaterialPath *) p)->subpath, NO_BOUND);
+			break;
+		case T_MemoizePath:
+			rewrite(rw, &((MemoizePath *) p)->subpath, NO_BOUND);
+			break;
+		case T_UniquePath:
+			rewrite(rw, &((UniquePath *) p)->subpath, NO_BOUND);
+			break;
+		case T_UpperUniquePath:
+			rewrite(rw, &((UpperUniquePath *) p)->subpath, NO_BOUND);
+			break;
+		case T_GroupPath:
+			rewrite(rw, &((GroupPath *) p)->subpath, NO_BOUND);
+			break;
+		case T_AggPath:
+			rewrite(rw, &((AggPath *) p)->subpath, NO_BOUND);
+			break;
+		case T_GroupingSetsPath:
+			rewrite(rw, &((GroupingSetsPath *) p)->subpath, NO_BOUND);
+			break;
+		case T_WindowAggPath:
+			rewrite(rw, &((WindowAggPath *) p)->subpath, NO_BOUND);
+			break;
+		case T_SetOpPath:
+			for (int i = 0; i < WS_SETOP_INPUTS; i++)
+				rewrite(rw, ws_setop_input((SetOpPath *) p, i), NO_BOUND);
+			break;
+		case T_RecursiveUnionPath:
+			rewrite(rw, &((RecursiveUnionPath *) p)->leftpath, NO_BOUND);
+			rewrite(rw, &((RecursiveUnionPath *) p)->rightpath, NO_BOUND);
+			break;
+		case T_LockRowsPath:
+			rewrite(rw, &((LockRowsPath *) p)->subpath, NO_BOUND);
+			break;
+		case T_ModifyTablePath:
+			rewrite(rw, &((ModifyTablePath *) p)->subpath, NO_BOUND);
+			break;
+		default:
+			break;				/* a scan, or a path of somebody else */
+	}
+	p->startup_cost = Max(0, p->startup_cost - rw->saved.startup);
+	p->total_cost = Max(p->startup_cost, p->total_cost - rw->saved.total);
+done:
+	rw->saved.startup += outside.startup;
+	rw->saved.total += outside.total;
+}
+
+/*
+ * The bound that the level above puts on a subquery: a SubqueryScan passes a
+ * LIMIT on, and the planner passes the number of rows down with it.
+ */
+static double
+inherited_bound(PlannerInfo *root)
+{
+	if (root->parent_root == NULL || root->tuple_fraction <= 0 ||
+		root->parent_root->parse->limitCount == NULL)
+		return NO_BOUND;
+	return root->tuple_fraction >= 1 ? root->tuple_fraction : UNKNOWN_BOUND;
+}
+
+/*
+ * Replaces Sorts in all candidate paths of a query level.
+ */
+void
+ws_rewrite_final(PlannerInfo *root, RelOptInfo *final_rel)
+{
+	Rewrite		rw = {root, {0, 0}};
+	double		bound = inherited_bound(root);
+
+	rewrite_list(&rw, final_rel->pathlist, bound);
+	rewrite_list(&rw, final_rel->partial_pathlist, bound);
+}

@@ -1,0 +1,364 @@
+/*-------------------------------------------------------------------------
+ * spool.c - the spool: each row once, in arrival order.
+ *
+ * Rows are appended in memory until the caller says that work_mem is used up
+ * (ws_spool_spill); from then on the memory is a write buffer in front of a
+ * temporary file that takes large sequential writes.  Afterwards any row is
+ * read through a mapping, in place: a slot can point straight at it.  (The
+ * record store of WiscSort, on the page cache instead of PMEM.)
+ *
+ * Format of a row: the part of a heap tuple from t_infomask2 on, that is, 6
+ * bytes of header, the null bitmap, padding, and the data, as heap_deform_tuple
+ * reads them.  What comes before (transaction ids, ctid) means nothing here and
+ * is not stored; a HeapTupleHeader pointer is formed so that those fields fall
+ * on the row before, and nobody may look at them.  The row's length (without
+ * those fields) lives in the header bits that have a meaning only for
+ * visibility: 12 bits of t_infomask and 3 of t_infomask2; a row too long for
+ * 15 bits has its length in the 8 bytes before it.  That makes a row 4 bytes
+ * shorter than in core's tapes, and pays for its alignment.
+ *
+ * A pointer is (offset of the row + 6) in units of the strictest alignment of
+ * the columns, 4 or 8 bytes, which is also what the data is aligned to.
+ *
+ * Memory: while in memory, the rows; later, the write buffer, which grows for
+ * one row that is larger than it.  Mapped file pages belong to the system.
+ * On error: the file and the memory go with their owners (io/tempfile.c,
+ * io/region.c).  A row header that makes no sense raises
+ * ERRCODE_DATA_CORRUPTED with the file's name.
+ *-------------------------------------------------------------------------
+ */
+#include "record/store.h"
+
+#include "access/tupmacs.h"
+#include "executor/tuptable.h"
+#include "utils/memutils.h"
+
+/* Bytes of a heap tuple header that are not stored, and that are. */
+#define UNSTORED		offsetof(HeapTupleHeaderData, t_infomask2)	/* 18 */
+#define ROW_HEADER		6
+StaticAssertDecl(UNSTORED == 18 && SizeofHeapTupleHeader == 23,
+				 "layout of HeapTupleHeaderData has changed");
+
+#define FILE_MAGIC		"wiscsort spool 1\n\0\0\0\0\0\0"
+#define FILE_HEADER		24
+StaticAssertDecl(sizeof(FILE_MAGIC) == FILE_HEADER, "spool file header");
+
+#define LENGTH_ESCAPE	0x7FFF
+#define MASK_KEEP		0x000F	/* t_infomask bits that describe the data */
+#define FLUSH_ALIGN		8
+
+/* In-memory growth: in steps that stay small against what is there. */
+#define GROWTH(committed)	Max((Size) 4 * 1024, Min((committed) / 16, (Size) 1024 * 1024))
+
+/*
+ * Creates an empty spool for rows of type `desc`, in CurrentMemoryContext.
+ * `memory` (bytes) is what it may come to hold in memory; `key_natts` the
+ * number of leading columns that the keys are made of.
+ */
+WsSpool *
+ws_spool_create(TupleDesc desc, AttrNumber key_natts, Size memory)
+{
+	WsSpool    *spool = palloc0(sizeof(WsSpool));
+
+	spool->desc = desc;
+	spool->key_natts = key_natts;
+	spool->shift = 2;
+	for (int i = 0; i < desc->natts; i++)
+		if (TupleDescAttr(desc, i)->attalign == TYPALIGN_DOUBLE)
+			spool->shift = 3;
+
+	/* Address space costs nothing: leave room for the largest row there is. */
+	spool->region = ws_region_create(Max(memory, MaxAllocSize) + 1024 * 1024);
+	ws_region_commit(spool->region, 16 * 1024);
+	memcpy(spool->region->base, FILE_MAGIC, FILE_HEADER);
+	spool->buffered = FILE_HEADER;
+	return spool;
+}
+
+static void
+flush_buffer(WsSpool *spool)
+{
+	Size		aligned = TYPEALIGN(FLUSH_ALIGN, spool->buffered);
+
+	if (spool->buffered == 0)
+		return;
+	memset(spool->region->base + spool->buffered, 0, aligned - spool->buffered);
+	ws_tempfile_write(spool->file, spool->region->base, aligned, spool->flushed);
+	spool->flushed += aligned;
+	spool->buffered = 0;
+	/* a row larger than the buffer had made it grow */
+	ws_region_shrink(spool->region, spool->buffer_size + FLUSH_ALIGN);
+}
+
+/*
+ * Moves the rows to a temporary file; from here on at most `buffer_size`
+ * bytes of memory are used (a larger row excepted).  Raises the errors of
+ * ws_tempfile_write.
+ */
+void
+ws_spool_spill(WsSpool *spool, Size buffer_size)
+{
+	Assert(spool->file == NULL);
+	spool->file = ws_tempfile_create();
+	spool->buffer_size = buffer_size;
+	flush_buffer(spool);
+}
+
+/*
+ * Makes room for a row of `length` bytes and returns where it goes; *pointer
+ * is set to its pointer.
+ */
+static char *
+reserve_row(WsSpool *spool, Size length, uint64 *pointer)
+{
+	Size		unit = (Size) 1 << spool->shift;
+	Size		escape = length >= LENGTH_ESCAPE ? sizeof(uint64) : 0;
+	Size		data;
+	Size		end;
+
+	for (;;)
+	{
+		data = TYPEALIGN(unit, spool->buffered + escape + ROW_HEADER);
+		end = data - ROW_HEADER + length;
+		if (spool->buffer_size == 0 || end <= spool->buffer_size ||
+			spool->buffered == 0)
+			break;
+		flush_buffer(spool);
+	}
+	if (end + FLUSH_ALIGN > spool->region->committed)
+		ws_region_commit(spool->region,
+						 Max(end + FLUSH_ALIGN,
+							 spool->buffer_size > 0 ? 0 :
+							 spool->region->committed + GROWTH(spool->region->committed)));
+
+	memset(spool->region->base + spool->buffered, 0,
+		   data - ROW_HEADER - spool->buffered);
+	if (escape > 0)
+	{
+		uint64		stored = length;
+
+		memcpy(spool->region->base + data - ROW_HEADER - escape, &stored, sizeof(stored));
+	}
+	*pointer = (spool->flushed + data) >> spool->shift;
+	spool->buffered = end;
+	spool->nrows++;
+	return spool->region->base + data - ROW_HEADER;
+}
+
+/* Puts the length of a row into the header bits it does not need. */
+static inline void
+set_length(char *row, Size length)
+{
+	uint16		mask2;
+	uint16		mask;
+	uint16		stored = Min(length, LENGTH_ESCAPE);
+
+	memcpy(&mask2, row, sizeof(mask2));
+	memcpy(&mask, row + 2, sizeof(mask));
+	mask2 = (mask2 & HEAP_NATTS_MASK) | (uint16) ((stored >> 12) << 13);
+	mask = (mask & MASK_KEEP) | (uint16) (stored << 4);
+	memcpy(row, &mask2, sizeof(mask2));
+	memcpy(row + 2, &mask, sizeof(mask));
+}
+
+/* A slot without a tuple of its own: builds the row in place. */
+static uint64
+append_values(WsSpool *spool, TupleTableSlot *slot)
+{
+	TupleDesc	desc = spool->desc;
+	uint64		pointer;
+	bool		hasnull = false;
+	Size		hoff;
+	Size		data_size;
+	char	   *row;
+	uint16		mask = 0;
+	uint16		mask2;
+
+	slot_getallattrs(slot);
+	for (int i = 0; i < desc->natts && !hasnull; i++)
+		hasnull = slot->tts_isnull[i];
+	hoff = MAXALIGN(SizeofHeapTupleHeader + (hasnull ? BITMAPLEN(desc->natts) : 0));
+	data_size = heap_compute_data_size(desc, slot->tts_values, slot->tts_isnull);
+
+	row = reserve_row(spool, hoff - UNSTORED + data_size, &pointer);
+	memset(row, 0, hoff - UNSTORED + data_size);
+	heap_fill_tuple(desc, slot->tts_values, slot->tts_isnull,
+					row + hoff - UNSTORED, data_size, &mask,
+					hasnull ? (bits8 *) (row + SizeofHeapTupleHeader - UNSTORED) : NULL);
+	mask2 = (uint16) desc->natts;
+	memcpy(row, &mask2, sizeof(mask2));
+	memcpy(row + 2, &mask, sizeof(mask));
+	row[4] = (char) hoff;
+	set_length(row, hoff - UNSTORED + data_size);
+	return pointer;
+}
+
+/*
+ * Appends the slot's row and returns its pointer.  Values are stored as core's
+ * sort would store them: TOAST pointers stay, expanded objects are flattened.
+ * Raises the errors of ws_tempfile_write, and out of memory.
+ */
+uint64
+ws_spool_append(WsSpool *spool, TupleTableSlot *slot)
+{
+	const char *source;
+	Size		length;
+	uint64		pointer;
+	char	   *row;
+
+	if ((TTS_IS_BUFFERTUPLE(slot) || TTS_IS_HEAPTUPLE(slot)) &&
+		((HeapTupleTableSlot *) slot)->tuple != NULL)
+	{
+		HeapTuple	tuple = ((HeapTupleTableSlot *) slot)->tuple;
+
+		source = (const char *) tuple->t_data + UNSTORED;
+		length = tuple->t_len - UNSTORED;
+	}
+	else if (TTS_IS_MINIMALTUPLE(slot) &&
+			 ((MinimalTupleTableSlot *) slot)->mintuple != NULL)
+	{
+		MinimalTuple tuple = ((MinimalTupleTableSlot *) slot)->mintuple;
+
+		source = (const char *) tuple + MINIMAL_TUPLE_DATA_OFFSET;
+		length = tuple->t_len - MINIMAL_TUPLE_DATA_OFFSET;
+	}
+	else
+		return append_values(spool, slot);
+
+	row = reserve_row(spool, length, &pointer);
+	memcpy(row, source, length);
+	set_length(row, length);
+	return pointer;
+}
+
+/* Makes every row that was appended so far readable. */
+void
+ws_spool_make_readable(WsSpool *spool)
+{
+	if (spool->mapped < spool->flushed)
+	{
+		spool->map = ws_tempfile_map(spool->file, spool->flushed);
+		spool->mapped = spool->flushed;
+	}
+}
+
+/*
+ * Ends appending: writes what is buffered if there is a file, gives the
+ * buffer back, and makes all rows readable.
+ */
+void
+ws_spool_finish(WsSpool *spool)
+{
+	if (spool->file != NULL)
+	{
+		flush_buffer(spool);
+		ws_region_shrink(spool->region, 0);
+	}
+	ws_spool_make_readable(spool);
+}
+
+static void
+bad_row(WsSpool *spool)
+{
+	ws_corrupt(spool->file ? spool->file->name : "(in memory)",
+			   "The header of a row in it makes no sense.");
+}
+
+/*
+ * Points `tuple` at the row.  The data stays in the spool: it is valid until
+ * the spool is destroyed, and read-only.  Every page of the row has been
+ * touched when this returns.  Raises ERRCODE_DATA_CORRUPTED.
+ */
+void
+ws_spool_tuple(WsSpool *spool, uint64 pointer, HeapTuple tuple)
+{
+	const char *data = ws_spool_address(spool, pointer);
+	const char *row = data - ROW_HEADER;
+	int64		offset = (int64) (pointer << spool->shift) - ROW_HEADER;
+	int64		limit = spool->flushed + (int64) spool->buffered;
+	uint16		mask2;
+	uint16		mask;
+	uint8		hoff;
+	int			natts;
+	uint64		length;
+	Size		expected;
+
+	memcpy(&mask2, row, sizeof(mask2));
+	memcpy(&mask, row + 2, sizeof(mask));
+	hoff = (uint8) row[4];
+	natts = mask2 & HEAP_NATTS_MASK;
+	length = (uint64) (mask2 >> 13) << 12 | mask >> 4;
+	if (unlikely(length == LENGTH_ESCAPE))
+		memcpy(&length, row - sizeof(uint64), sizeof(length));
+
+	expected = MAXALIGN(SizeofHeapTupleHeader +
+						((mask & HEAP_HASNULL) ? BITMAPLEN(natts) : 0));
+	/* tables that had OIDS until they were upgraded carry 4 more bytes */
+	if (unlikely(natts > spool->desc->natts || hoff < expected ||
+				 hoff > expected + MAXIMUM_ALIGNOF ||
+				 length + UNSTORED < hoff ||
+				 length > (uint64) (limit - offset)))
+		bad_row(spool);
+
+	/* a fault, if there has to be one, happens here */
+	for (const char *page = (const char *) TYPEALIGN_DOWN(4096, (uintptr_t) (row + length - 1));
+		 page > row; page -= 4096)
+		(void) *(const volatile char *) page;
+
+	tuple->t_data = (HeapTupleHeader) (row - UNSTORED);
+	tuple->t_len = (uint32) (length + UNSTORED);
+	ItemPointerSetInvalid(&tuple->t_self);
+	tuple->t_tableOid = InvalidOid;
+}
+
+static void
+ready_keys(void *store)
+{
+	ws_spool_make_readable(store);
+}
+
+static void
+prefetch_key(void *store, uint64 pointer)
+{
+	ws_spool_prefetch(store, pointer);
+}
+
+static void
+fetch_key(void *store, uint64 pointer, int side, Datum **values, bool **isnull)
+{
+	WsSpool    *spool = store;
+	TupleTableSlot *slot = spool->side[side];
+
+	ws_spool_tuple(spool, pointer, &spool->side_tuple[side]);
+	ExecStoreHeapTuple(&spool->side_tuple[side], slot, false);
+	slot_getsomeattrs(slot, spool->key_natts);
+	*values = slot->tts_values;
+	*isnull = slot->tts_isnull;
+}
+
+/*
+ * How ties read key columns from this spool.  The slots it needs are made in CurrentMemoryContext.
+ */
+WsKeyRows
+ws_spool_keys(WsSpool *spool)
+{
+	WsKeyRows	rows = {ready_keys, prefetch_key, fetch_key, spool};
+
+	for (int i = 0; i < 2; i++)
+		if (spool->side[i] == NULL)
+			spool->side[i] = MakeSingleTupleTableSlot(spool->desc, &TTSOpsHeapTuple);
+	return rows;
+}
+
+/* Releases file, mapping and memory now. */
+void
+ws_spool_destroy(WsSpool *spool)
+{
+	if (spool == NULL)
+		return;
+	for (int i = 0; i < 2; i++)
+		if (spool->side[i] != NULL)
+			ExecDropSingleTupleTableSlot(spool->side[i]);
+	ws_tempfile_close(spool->file);
+	ws_region_destroy(spool->region);
+}

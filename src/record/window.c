@@ -1,0 +1,78 @@
+/*-------------------------------------------------------------------------
+ * window.c - the window: the next rows in output order.
+ *
+ * Takes pointers from the merge in batches, asks the CPU for a row
+ * WS_PREFETCH_ROWS rows before it is handed out, and hands rows out in place.
+ * Rows in output order are at random addresses: without prefetching each
+ * costs a cache miss; with 24 rows in flight, a spool of 1 GB in the page
+ * cache is read in key order at 11 ns a row (10 M rows of 100 bytes).
+ *
+ * Batches start small and grow, so that a reader that wants only the first
+ * rows does not make the merge produce many.
+ *
+ * Memory: the queue, 8 bytes a pointer.
+ *-------------------------------------------------------------------------
+ */
+#include "record/store.h"
+
+#define FIRST_BATCH		8
+
+/*
+ * Prepares a window on rows of `spool`, in the order in which `next` delivers
+ * their pointers (at most `max` a call; 0 means the end).
+ */
+void
+ws_window_init(WsWindow *window, WsSpool *spool, WsNextPointers next, void *source)
+{
+	window->spool = spool;
+	window->next = next;
+	window->source = source;
+	ws_window_clear(window);
+}
+
+/* Forgets the queue, because the source has been moved. */
+void
+ws_window_clear(WsWindow *window)
+{
+	window->head = window->filled = window->prefetched = 0;
+	window->batch = FIRST_BATCH;
+	window->drained = false;
+}
+
+/* Tops the queue up behind the pointers that are still in it. */
+static void
+refill(WsWindow *window)
+{
+	Size		left = window->filled - window->head;
+	Size		got;
+
+	memmove(window->queue, window->queue + window->head, left * sizeof(uint64));
+	window->prefetched -= window->head;
+	window->head = 0;
+	got = window->next(window->source, window->queue + left,
+					   Min(window->batch, WS_WINDOW_ROWS - left));
+	if (got == 0)
+		window->drained = true;
+	window->filled = left + got;
+	window->batch = Min(window->batch * 2, WS_WINDOW_ROWS);
+
+	while (window->prefetched < Min(window->filled, WS_PREFETCH_ROWS))
+		ws_spool_prefetch(window->spool, window->queue[window->prefetched++]);
+}
+
+/*
+ * Points `tuple` at the next row in order and returns true, or returns false
+ * at the end.  The row's data stays in the spool.
+ */
+bool
+ws_window_next(WsWindow *window, HeapTuple tuple)
+{
+	if (unlikely(window->filled - window->head <= WS_PREFETCH_ROWS) && !window->drained)
+		refill(window);
+	if (unlikely(window->head >= window->filled))
+		return false;
+	if (window->prefetched < window->filled)
+		ws_spool_prefetch(window->spool, window->queue[window->prefetched++]);
+	ws_spool_tuple(window->spool, window->queue[window->head++], tuple);
+	return true;
+}

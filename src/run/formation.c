@@ -1,0 +1,288 @@
+/*-------------------------------------------------------------------------
+ * formation.c - run formation, and the passes that keep the runs few.
+ *
+ * Entries go into the IndexMap.  If all of them fit, they are sorted where
+ * they are (OnePass).  Otherwise each full IndexMap is sorted and written as a
+ * run of level 0; as soon as `fan_in` runs of a level exist they are merged
+ * into one run of the next level (balanced merge), so that the number of runs
+ * stays logarithmic and any input can be sorted in any work_mem.  The final
+ * merge is left to the reader: ws_formation_merge hands it out unread.
+ *
+ * Runs of a level live in one file, which is used again once they have been
+ * merged: with L levels the disk holds each entry at most about twice.
+ *
+ * Memory: the IndexMap, one block for writing, and what settling ties takes.
+ * An intermediate merge happens when the IndexMap is empty, and reads through
+ * its memory.  On error nothing is left that its owners do not clean up.
+ *-------------------------------------------------------------------------
+ */
+#include "run/run.h"
+
+#include "merge/merge.h"
+#include "miscadmin.h"
+
+/* Entries moved from a merge to a run at a time. */
+#define COPY_ENTRIES	1024
+
+/*
+ * Starts run formation in CurrentMemoryContext with an IndexMap of at most
+ * `max_bytes` bytes.  `spec` and `rows` must outlive it.
+ */
+WsFormation *
+ws_formation_create(const WsKeySpec *spec, const WsKeyRows *rows, Size max_bytes)
+{
+	WsFormation *f = palloc0(sizeof(WsFormation));
+
+	f->spec = spec;
+	f->rows = rows;
+	f->map = ws_indexmap_create(max_bytes);
+	f->piece = WS_PIECE_ENTRIES;
+	return f;
+}
+
+/*
+ * Says that from now on `bytes` bytes of memory are there for entries, ties
+ * and merging, and that runs have blocks of `block_size` bytes.  Must have
+ * been called before the IndexMap is full.
+ */
+void
+ws_formation_limit(WsFormation *f, Size bytes, Size block_size)
+{
+	WsIndexMap *map = f->map;
+	Size		entries = bytes / (sizeof(WsEntry) + ws_ties_bytes_per_entry(f->spec));
+
+	f->block_size = block_size;
+	f->block = (char *) palloc(block_size + 16);
+	f->block = (char *) TYPEALIGN(16, (uintptr_t) f->block);
+	map->capacity = Max(Min(entries, map->capacity), map->count);
+	/* the pairs of ties are not there during a merge: all bytes are */
+	f->fan_in = (int) Max(2, Min(bytes / block_size, 4096));
+}
+
+static void
+note_disk(WsFormation *f)
+{
+	int64		disk = 0;
+
+	for (int i = 0; i < WS_MAX_LEVELS; i++)
+		if (f->files[i].file != NULL)
+			disk += f->files[i].file->size;
+	f->peak_disk = Max(f->peak_disk, disk);
+}
+
+static void
+add_run(WsFormation *f, WsRun run)
+{
+	if (f->nruns == f->max_runs)
+	{
+		f->max_runs = Max(16, 2 * f->max_runs);
+		f->runs = f->runs == NULL ? palloc(f->max_runs * sizeof(WsRun)) :
+			repalloc(f->runs, f->max_runs * sizeof(WsRun));
+	}
+	f->runs[f->nruns++] = run;
+	note_disk(f);
+}
+
+/* A merge of the pieces of the IndexMap. */
+static WsMerge *
+merge_pieces(WsFormation *f)
+{
+	WsIndexMap *map = f->map;
+	int			n = (int) ((map->count + f->piece - 1) / f->piece);
+	WsMerge    *merge = ws_merge_create(f->spec, f->rows, Max(n, 1));
+
+	Assert(map->sorted == map->count);
+	for (int i = 0; i < n; i++)
+		ws_merge_slice(merge, i, map->entries + i * f->piece,
+					   Min(f->piece, map->count - i * f->piece));
+	ws_merge_start(merge);
+	return merge;
+}
+
+/* A merge of the first n live runs, through the memory of the IndexMap. */
+static WsMerge *
+merge_runs(WsFormation *f, int n)
+{
+	WsMerge    *merge = ws_merge_create(f->spec, f->rows, n);
+	char	   *buffers = ws_indexmap_borrow(f->map, n * f->block_size);
+
+	for (int i = 0; i < n; i++)
+		ws_merge_run(merge, i, &f->runs[i], buffers + i * f->block_size);
+	ws_merge_start(merge);
+	return merge;
+}
+
+/* Writes what a merge delivers as one run of nentries entries. */
+static WsRun
+write_merged(WsFormation *f, WsMerge *merge, uint64 nentries, int level)
+{
+	WsRunWriter writer;
+	WsEntry		batch[COPY_ENTRIES];
+	Size		n;
+
+	if (level >= WS_MAX_LEVELS)
+		elog(ERROR, "too many merge levels");
+	ws_run_write_begin(&writer, &f->files[level], nentries, f->block_size,
+					   f->next_number++, level, f->block);
+	while ((n = ws_merge_next(merge, batch, COPY_ENTRIES)) > 0)
+		ws_run_write(&writer, batch, n);
+	ws_merge_free(merge);
+	return ws_run_write_end(&writer);
+}
+
+static int
+run_order(const void *a, const void *b)
+{
+	const WsRun *x = a;
+	const WsRun *y = b;
+
+	if (x->level != y->level)
+		return x->level - y->level;
+	return (x->number > y->number) - (x->number < y->number);
+}
+
+/* Merges the n live runs of the lowest levels into one. */
+static void
+merge_lowest(WsFormation *f, int n)
+{
+	uint64		entries = 0;
+	int			level = 0;
+	WsRun		run;
+
+	qsort(f->runs, f->nruns, sizeof(WsRun), run_order);
+	for (int i = 0; i < n; i++)
+	{
+		entries += f->runs[i].nentries;
+		level = Max(level, f->runs[i].level);
+	}
+	run = write_merged(f, merge_runs(f, n), entries, level + 1);
+	for (int i = 0; i < n; i++)
+		ws_run_release(&f->runs[i]);
+	memmove(f->runs, f->runs + n, (f->nruns - n) * sizeof(WsRun));
+	f->nruns -= n;
+	f->passes = Max(f->passes, level + 1);
+	add_run(f, run);
+}
+
+static int
+runs_of_level(const WsFormation *f, int level)
+{
+	int			n = 0;
+
+	for (int i = 0; i < f->nruns; i++)
+		n += f->runs[i].level == level;
+	return n;
+}
+
+/* Writes the IndexMap as a run of level 0 and empties it. */
+static void
+write_run(WsFormation *f)
+{
+	WsIndexMap *map = f->map;
+	WsRun		run;
+
+	ws_indexmap_sort_piece(map, f->spec, f->rows);
+	if (map->count <= f->piece)
+	{
+		WsRunWriter writer;
+
+		ws_run_write_begin(&writer, &f->files[0], map->count, f->block_size,
+						   f->next_number++, 0, f->block);
+		ws_run_write(&writer, map->entries, map->count);
+		run = ws_run_write_end(&writer);
+	}
+	else
+		run = write_merged(f, merge_pieces(f), map->count, 0);
+	add_run(f, run);
+	f->formed++;
+	ws_indexmap_reset(map);
+}
+
+/*
+ * Takes one entry in.  May sort, write a run, and merge; raises their errors.
+ */
+void
+ws_formation_add(WsFormation *f, WsEntry entry)
+{
+	WsIndexMap *map = f->map;
+
+	if (unlikely(map->count >= map->capacity))
+	{
+		write_run(f);
+		for (int level = 0; runs_of_level(f, level) >= f->fan_in; level++)
+			merge_lowest(f, runs_of_level(f, level));
+	}
+	ws_indexmap_append(map, entry);
+	f->entries++;
+	if (unlikely(map->count - map->sorted >= f->piece))
+		ws_indexmap_sort_piece(map, f->spec, f->rows);
+}
+
+/*
+ * Ends the input.  Afterwards either all entries are in the IndexMap, sorted
+ * in pieces, or all are in at most fan_in runs.
+ */
+void
+ws_formation_sort_rest(WsFormation *f)
+{
+	if (f->nruns == 0)
+	{
+		ws_indexmap_sort_piece(f->map, f->spec, f->rows);
+		return;
+	}
+	if (f->map->count > 0)
+		write_run(f);
+	while (f->nruns > f->fan_in)
+		merge_lowest(f, Min(f->fan_in, f->nruns - f->fan_in + 1));
+}
+
+/*
+ * The final merge, started but not read.  To be called once, after
+ * ws_formation_sort_rest.  It reads from the IndexMap's memory.
+ */
+WsMerge *
+ws_formation_merge(WsFormation *f)
+{
+	if (f->nruns == 0)
+		return merge_pieces(f);
+	f->passes++;
+	ws_region_shrink(f->map->region, f->nruns * f->block_size);
+	return merge_runs(f, f->nruns);
+}
+
+/*
+ * All entries as one run on disk, for readers that need any entry at any
+ * time.  To be called instead of ws_formation_merge.  The run belongs to the
+ * formation.  ws_formation_limit must have been called.
+ */
+WsRun *
+ws_formation_single_run(WsFormation *f)
+{
+	if (f->nruns == 0)
+	{
+		add_run(f, write_merged(f, merge_pieces(f), f->map->count, 0));
+		ws_indexmap_reset(f->map);
+	}
+	else if (f->nruns > 1)
+		merge_lowest(f, f->nruns);
+	ws_region_shrink(f->map->region, 0);
+	return &f->runs[0];
+}
+
+/* Bytes of memory in use now. */
+Size
+ws_formation_memory(const WsFormation *f)
+{
+	return f->map->region->committed + f->block_size + f->max_runs * sizeof(WsRun);
+}
+
+/* Closes the run files and releases the IndexMap. */
+void
+ws_formation_close(WsFormation *f)
+{
+	if (f == NULL)
+		return;
+	for (int i = 0; i < WS_MAX_LEVELS; i++)
+		ws_tempfile_close(f->files[i].file);
+	ws_region_destroy(f->map->region);
+}

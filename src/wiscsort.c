@@ -1,0 +1,55 @@
+/*-------------------------------------------------------------------------
+ * wiscsort.c - the library's entry point.
+ *
+ * Loaded by LOAD, session_preload_libraries, shared_preload_libraries or the
+ * first call of a function of the extension; all have the same effect.
+ *-------------------------------------------------------------------------
+ */
+#include "wiscsort.h"
+
+#include "exec/exec.h"
+#include "fmgr.h"
+#include "plan/plan.h"
+#include "utils/builtins.h"
+
+PG_MODULE_MAGIC;
+
+void		_PG_init(void);
+
+/* Defines the settings, registers the node, joins the planner's hook chains. */
+void
+_PG_init(void)
+{
+	ws_define_settings();
+	ws_register_node();
+	ws_install_planner_hooks();
+}
+
+PG_FUNCTION_INFO_V1(wiscsort_version);
+
+/*
+ * wiscsort.version() returns text: the version and what it was built with.
+ */
+Datum
+wiscsort_version(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_TEXT_P(cstring_to_text(psprintf(
+		"wiscsort %s, built for PostgreSQL %s; libhwy: %s; libaio: %s; libpmem: %s",
+		WS_VERSION, PG_MAJORVERSION,
+#ifdef HAVE_LIBHWY
+		"yes (vqsort)",
+#else
+		"missing (sort_template instead of vqsort)",
+#endif
+#ifdef HAVE_LIBAIO
+		"found, not used yet",
+#else
+		"missing, not needed yet",
+#endif
+#ifdef HAVE_LIBPMEM
+		"found, not used yet"
+#else
+		"missing, not needed yet"
+#endif
+		)));
+}

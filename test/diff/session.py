@@ -1,0 +1,331 @@
+"""One worker of the differential test: a private cluster, the tables of a
+seed, and each query run by PostgreSQL's own sort and by WiscSort.
+"""
+
+import io
+import os
+import random
+import re
+import sys
+import time
+from collections import Counter
+
+import psycopg2
+import psycopg2.extensions
+from psycopg2.extensions import TRANSACTION_STATUS_IDLE
+
+import gen
+import queries
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir))
+from cluster import Cluster  # noqa: E402
+
+AS_TEXT = psycopg2.extensions.new_type(tuple(psycopg2.extensions.string_types), 'AS_TEXT',
+                                       psycopg2.extensions.UNICODE)
+FORCED = {'wiscsort.enable': 'on', 'wiscsort.debug_force': 'on', 'wiscsort.threshold': '0'}
+DATABASES = [('plain', "LOCALE 'C'"), ('utf8', "LOCALE 'C.UTF-8'"),
+             ('icu', "LOCALE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'en'")]
+SORT_NODE = re.compile(r'(^|->)\s*(Incremental )?Sort\b', re.M)
+STATEMENT_TIMEOUT = '90s'
+ROWS_DIFFER = 'the rows differ'
+
+
+class Result:
+    """What a seed gave: failures are texts; counts go into the summary."""
+
+    def __init__(self, seed):
+        self.seed, self.failures, self.counts = seed, [], Counter()
+
+
+class Lost(Exception):
+    """The server closed the connection."""
+
+
+class Session:
+    """options: the command line of test/diff/run."""
+
+    def __init__(self, options):
+        self.options = options
+        settings = {'max_parallel_workers': 4, 'shared_buffers': '64MB',
+                    'statement_timeout': STATEMENT_TIMEOUT, 'log_min_messages': 'warning',
+                    'log_min_error_statement': 'panic'}
+        if not options.core_only:
+            settings['session_preload_libraries'] = 'wiscsort'
+        settings.update(item.split('=', 1) for item in options.set)
+        self.cluster = Cluster(options.pg_config, settings)
+        self.ready, self.logged = {}, 0
+        self.kernels = options.kernels
+        if not options.core_only:
+            try:
+                self.kernels = self.known_kernels()
+            except BaseException:
+                self.close()
+                raise
+
+    def close(self):
+        self.cluster.close()
+
+    def known_kernels(self):
+        with self.cluster.connect().cursor() as cur:
+            cur.execute("SELECT enumvals FROM pg_settings WHERE name = 'wiscsort.sort_kernel'")
+            known = cur.fetchone()[0]
+            cur.connection.close()
+        return [k for k in self.options.kernels if k in known]
+
+    # --- connections ------------------------------------------------------------
+
+    def database(self, seed):
+        """Name of the seed's database, created when it is the first; a server
+        that lacks the locale has the first one only."""
+        name, how = DATABASES[seed % len(DATABASES)]
+        if name not in self.ready:
+            done = self.cluster.psql('CREATE DATABASE %s TEMPLATE template0 %s' % (name, how),
+                                     check=False)
+            if done.returncode != 0 and seed % len(DATABASES):
+                return self.database(0)
+            done.check_returncode()
+            with self.cluster.connect(name).cursor() as cur:
+                cur.execute("SELECT count(*) FROM pg_collation WHERE collprovider = 'i'")
+                icu = cur.fetchone()[0] > 0
+                for sql in gen.SETUP + (gen.SETUP_ICU if icu else []):
+                    cur.execute(sql)
+                cur.execute('SELECT collname FROM pg_collation')
+                self.ready[name] = {row[0] for row in cur}
+                cur.connection.close()
+        return name
+
+    def connect(self, name):
+        self.conn = self.cluster.connect(name)
+        psycopg2.extensions.register_type(AS_TEXT, self.conn)
+        self.parallel = ('debug_parallel_query' if self.conn.server_version >= 160000
+                         else 'force_parallel_mode')
+        self.cur = self.conn.cursor()
+
+    def execute(self, sql):
+        """The statement's rows, or its command tag."""
+        try:
+            self.cur.execute(sql)
+            if self.cur.description:
+                return self.cur.fetchall()
+            return self.cur.statusmessage
+        except psycopg2.Error:
+            if self.conn.closed:
+                raise Lost() from None
+            raise
+
+    def set(self, settings):
+        for name, value in settings.items():
+            self.execute("SET %s = '%s'" % (self.parallel if name == 'force_parallel' else name,
+                                            value))
+
+    def reset(self, settings):
+        for name in settings:
+            self.execute('RESET ' + (self.parallel if name == 'force_parallel' else name))
+
+    # --- one seed -----------------------------------------------------------------
+
+    def run_seed(self, seed):
+        result = Result(seed)
+        name = self.database(seed)
+        self.connect(name)
+        try:
+            tables = self.create(seed, name)
+            result.counts['rows'] = tables.n
+            for number in self.numbers(seed):
+                query = queries.make(seed, number, tables)
+                result.counts['queries'] += 1
+                failure = self.run_query(query, seed, result.counts)
+                if failure:
+                    result.failures.append(self.describe(query, seed, failure))
+            for sql in tables.drop():
+                self.execute(sql)
+        except psycopg2.Error as error:
+            result.failures.append('seed %d: the tables failed: %s' % (seed, error))
+        except Lost:
+            result.failures.append('seed %d: the server closed the connection:\n%s'
+                                   % (seed, self.new_log()))
+            self.recover()
+        finally:
+            self.conn.close()
+        left = self.left_behind()
+        if left:
+            result.failures.append('seed %d: temporary files left behind: %s' % (seed, left))
+        log = self.new_log()
+        if 'WARNING' in log or 'PANIC' in log or 'TRAP' in log:
+            result.failures.append('seed %d: in the server log:\n%s' % (seed, log))
+        return result
+
+    def numbers(self, seed):
+        """The numbers of the queries to run."""
+        if self.options.query is not None:
+            return [self.options.query]
+        return range(1, self.options.queries + 1)
+
+    def create(self, seed, name):
+        tables = gen.Tables(seed, self.ready[name])
+        for sql in tables.staging():
+            self.execute(sql)
+        self.cur.copy_expert('COPY s FROM STDIN', io.StringIO(tables.rows()))
+        for sql in tables.statements():
+            self.execute(sql)
+        return tables
+
+    def left_behind(self):
+        """Temporary files that exist after the backend has gone."""
+        for _ in range(50):
+            files = self.cluster.temp_files()
+            if not files:
+                break
+            time.sleep(0.1)
+        return files
+
+    def new_log(self):
+        log = self.cluster.log()
+        new, self.logged = log[self.logged:], len(log)
+        return new[-6000:]
+
+    def recover(self):
+        """Waits for the server after a crash, or makes a new cluster."""
+        for _ in range(100):
+            try:
+                self.cluster.connect().close()
+                return
+            except psycopg2.Error:
+                time.sleep(0.1)
+        self.cluster.close()
+        self.__init__(self.options)
+
+    # --- one query ----------------------------------------------------------------
+
+    def run_query(self, query, seed, counts):
+        """None, or what is wrong."""
+        self.where = 'core'
+        try:
+            self.set(query.settings)
+            failure = self.compare_all(query, seed, counts)
+            self.reset(query.settings)
+            return failure
+        except psycopg2.Error as error:
+            failure = '%s: ERROR %s %s' % (self.where, error.pgcode, error)
+            if self.conn.info.transaction_status != TRANSACTION_STATUS_IDLE:
+                self.execute('ROLLBACK')
+            for sql in ('CLOSE ALL', 'DEALLOCATE ALL', 'RESET ALL',
+                        'SET search_path = d%d, public' % seed):
+                self.execute(sql)
+            return failure
+        except Lost:
+            raise_log = 'in %s, the server closed the connection' % self.where
+            print(self.describe(query, seed, raise_log), flush=True)
+            raise
+
+    def compare_all(self, query, seed, counts):
+        options = self.options
+        rng = random.Random('settings %d %d' % (seed, query.number))
+        self.configure('64MB', None)
+        expected = [self.execute(step) for step in query.steps]
+        sorts = SORT_NODE.search(self.plan(query)) is not None
+        for memory in options.work_mem:
+            kernel = rng.choice(self.kernels)
+            self.where = 'work_mem %s, sort_kernel %s' % (memory, kernel)
+            self.configure(memory, kernel)
+            if memory == options.work_mem[0] and sorts:
+                self.count(query, counts, self.plan(query))
+            got = [self.execute(step) for step in query.steps]
+            for number, (want, have) in enumerate(zip(expected, got)):
+                problem = difference(query, want, have)
+                if problem == ROWS_DIFFER and query.superset:
+                    self.configure('64MB', None)
+                    problem = not_within(have, self.execute(query.superset))
+                    self.configure(memory, kernel)
+                if problem:
+                    return '%s, statement %d: %s\n%s' % (
+                        self.where, number + 1, problem, first_difference(query, want, have))
+            if counts['rows'] > 3000:
+                self.count_passes(query, counts)
+        self.configure('64MB', None)
+        return None
+
+    def configure(self, memory, kernel):
+        """kernel None: PostgreSQL's own sort."""
+        self.execute("SET work_mem = '%s'" % memory)
+        if self.options.core_only:
+            return
+        if kernel is None:
+            self.execute('SET wiscsort.enable = off')
+        else:
+            self.set(dict(FORCED, **{'wiscsort.sort_kernel': kernel}))
+
+    def plan(self, query):
+        return '\n'.join(row[0] for row in self.execute('EXPLAIN (COSTS OFF) ' + query.explain))
+
+    def count(self, query, counts, plan):
+        used = 'WiscSort' in plan
+        counts['ordered'] += 1
+        counts['used'] += used
+        counts['ordered ' + query.kind] += 1
+        counts['used ' + query.kind] += used
+
+    def count_passes(self, query, counts):
+        if self.options.core_only or query.kind not in ('plain', 'digest', 'limited', 'window'):
+            return
+        plan = '\n'.join(row[0] for row in self.execute(
+            'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' + query.explain))
+        counts['one-pass'] += plan.count('one-pass')
+        counts['merge-pass'] += plan.count('merge-pass')
+
+    def describe(self, query, seed, failure):
+        options = self.options
+        command = 'test/diff/run --seeds %d-%d --query %d --work-mem %s' % (
+            seed, seed, query.number, ','.join(options.work_mem))
+        if options.pg_config != 'pg_config':
+            command += ' --pg-config ' + options.pg_config
+        if options.core_only:
+            command += ' --core-only'
+        lines = ['seed %d, query %d (%s): %s' % (seed, query.number, query.kind, failure)]
+        lines += ['  settings: %s' % query.settings]
+        lines += ['  ' + step for step in query.steps]
+        lines += ['  reproduce: ' + command]
+        return '\n'.join(lines)
+
+
+# --- comparison ---------------------------------------------------------------------
+
+def masked(query, rows):
+    if not query.ignore:
+        return rows
+    keep = [i for i in range(len(rows[0])) if i not in query.ignore] if rows else []
+    return [tuple(row[i] for i in keep) for row in rows]
+
+
+def difference(query, want, have):
+    """None when `have` is a right answer where PostgreSQL's own is `want`."""
+    if isinstance(want, str) or isinstance(have, str):
+        return None if want == have else 'command tags differ: %s, %s' % (want, have)
+    if len(want) != len(have):
+        return '%d rows instead of %d' % (len(have), len(want))
+    n = query.ranks
+    if n and [row[:n] for row in want] != [row[:n] for row in have]:
+        return 'the sequence of the sort keys differs'
+    want, have = masked(query, want), masked(query, have)
+    if query.total:
+        return None if want == have else 'the sequence of the rows differs'
+    return None if Counter(want) == Counter(have) else ROWS_DIFFER
+
+
+def not_within(rows, candidates):
+    extra = Counter(rows) - Counter(candidates)
+    return 'a row that is none of the candidates: %s' % (list(extra)[:1],) if extra else None
+
+
+def first_difference(query, want, have):
+    """The first place where the two differ, in words."""
+    if isinstance(want, str) or isinstance(have, str):
+        return ''
+    if not query.total and not query.ranks:
+        want, have = sorted(masked(query, want), key=repr), sorted(masked(query, have), key=repr)
+    for number in range(max(len(want), len(have))):
+        one = want[number] if number < len(want) else None
+        two = have[number] if number < len(have) else None
+        if one != two:
+            return '  row %d\n    core     %.300s\n    wiscsort %.300s' % (number, one, two)
+    return ''

@@ -1,0 +1,238 @@
+-- What an executor node has to survive: rescans, cursors, mark and restore, early ends, errors, locks.
+LOAD 'wiscsort';
+SET max_parallel_workers_per_gather = 0;
+SET wiscsort.threshold = 0;
+SET wiscsort.debug_force = on;
+SET work_mem = '64kB';
+
+CREATE TABLE wtest.e (id int NOT NULL, k int, pad text);
+INSERT INTO wtest.e SELECT i, (i * 37) % 101, repeat('e', i % 50) FROM generate_series(1, 100) i;
+CREATE TABLE wtest.big (id int NOT NULL, k int NOT NULL, pad text);
+INSERT INTO wtest.big SELECT i, hashint4(i), repeat('b', i % 60) FROM generate_series(1, 8000) i;
+ANALYZE wtest.e, wtest.big;
+
+-- Cursors without scrolling: in pieces, and closed early.
+BEGIN;
+DECLARE c NO SCROLL CURSOR FOR SELECT id, k FROM wtest.e ORDER BY k;
+FETCH 3 FROM c;
+MOVE 90 IN c;
+FETCH 3 FROM c;
+FETCH ALL FROM c;
+FETCH 1 FROM c;
+CLOSE c;
+DECLARE c NO SCROLL CURSOR FOR SELECT k FROM wtest.big ORDER BY k, id;
+MOVE 5000 IN c;
+FETCH 2 FROM c;
+CLOSE c;
+DECLARE c NO SCROLL CURSOR FOR SELECT id FROM wtest.e ORDER BY k;
+FETCH 1 FROM c;
+FETCH BACKWARD 1 FROM c;
+ROLLBACK;
+
+-- Scrolling: every direction.
+BEGIN;
+DECLARE c SCROLL CURSOR FOR SELECT id, k FROM wtest.e ORDER BY k DESC;
+FETCH 2 FROM c;
+FETCH BACKWARD 2 FROM c;
+FETCH LAST FROM c;
+FETCH FORWARD 1 FROM c;
+FETCH BACKWARD 2 FROM c;
+FETCH ABSOLUTE 50 FROM c;
+FETCH 0 FROM c;
+FETCH RELATIVE -2 FROM c;
+FETCH RELATIVE 2 FROM c;
+FETCH ABSOLUTE -3 FROM c;
+MOVE ABSOLUTE 0 IN c;
+FETCH PRIOR FROM c;
+FETCH FIRST FROM c;
+FETCH BACKWARD ALL FROM c;
+MOVE FORWARD ALL IN c;
+FETCH BACKWARD 1 FROM c;
+COMMIT;
+
+-- Scrolling over a sort of many runs: backward gives forward's rows, reversed.
+CREATE FUNCTION wtest.there_and_back(query text) RETURNS TABLE (rows int, same boolean)
+LANGUAGE plpgsql AS $$
+DECLARE
+    c refcursor;
+    r record;
+    forward int[] := '{}';
+    backward int[] := '{}';
+BEGIN
+    OPEN c SCROLL FOR EXECUTE query;
+    LOOP
+        FETCH NEXT FROM c INTO r;
+        EXIT WHEN NOT FOUND;
+        forward := forward || r.id;
+    END LOOP;
+    LOOP
+        FETCH PRIOR FROM c INTO r;
+        EXIT WHEN NOT FOUND;
+        backward := r.id || backward;
+    END LOOP;
+    CLOSE c;
+    rows := cardinality(forward);
+    same := forward = backward;
+    RETURN NEXT;
+END $$;
+SELECT * FROM wtest.there_and_back('SELECT id FROM wtest.big ORDER BY k, id');
+SELECT * FROM wtest.there_and_back('SELECT id FROM wtest.big ORDER BY pad COLLATE "C" DESC');
+SELECT * FROM wtest.there_and_back('SELECT id FROM wtest.big WHERE id < 0 ORDER BY k');
+
+-- A cursor that outlives its transaction.
+BEGIN;
+DECLARE h SCROLL CURSOR WITH HOLD FOR SELECT id, k FROM wtest.e ORDER BY k;
+FETCH 1 FROM h;
+COMMIT;
+FETCH 2 FROM h;
+FETCH BACKWARD 1 FROM h;
+FETCH LAST FROM h;
+CLOSE h;
+DECLARE h NO SCROLL CURSOR WITH HOLD FOR SELECT k FROM wtest.big ORDER BY k, id;
+MOVE 7998 IN h;
+FETCH ALL FROM h;
+CLOSE h;
+
+-- WHERE CURRENT OF is refused over a sort, as core refuses it.
+BEGIN;
+DECLARE c CURSOR FOR SELECT id, k FROM wtest.e ORDER BY k;
+FETCH 1 FROM c;
+DELETE FROM wtest.e WHERE CURRENT OF c;
+ROLLBACK;
+
+-- Rescans: the same sort again, and one with other parameters.
+SET enable_material = off;
+SET enable_hashjoin = off;
+SET enable_mergejoin = off;
+SET enable_memoize = off;
+SELECT x, array_agg(id) FROM (VALUES (1), (2), (3)) v(x)
+  CROSS JOIN LATERAL (SELECT id FROM wtest.e WHERE k < 4 ORDER BY k OFFSET 0) s GROUP BY x ORDER BY x;
+SELECT x, array_agg(id) FROM (VALUES (1), (5), (1), (NULL), (3)) v(x)
+  CROSS JOIN LATERAL (SELECT id FROM wtest.e WHERE k < x ORDER BY k DESC OFFSET 0) s GROUP BY x ORDER BY x;
+SELECT x, (SELECT array_agg(id) FROM (SELECT id FROM wtest.e WHERE k = x OR k = x + 50 ORDER BY id DESC) s)
+  FROM generate_series(0, 3) x;
+SELECT x, ARRAY(SELECT id FROM wtest.e WHERE k < x ORDER BY k % x, id) FROM generate_series(1, 4) x;
+SELECT x FROM generate_series(0, 4) x WHERE 38 = ANY (SELECT k FROM (SELECT k FROM wtest.e ORDER BY id + x OFFSET x) s);
+SELECT wtest.compare('SELECT x, id FROM generate_series(1, 5) x CROSS JOIN LATERAL (SELECT id FROM wtest.big WHERE k % 7 < x ORDER BY k, id OFFSET 0) s') AS changed,
+       wtest.compare('SELECT x, id FROM generate_series(1, 5) x CROSS JOIN LATERAL (SELECT id FROM wtest.big ORDER BY k, id OFFSET 0) s') AS unchanged,
+       wtest.compare('SELECT x, y, id FROM generate_series(1, 3) x CROSS JOIN LATERAL (SELECT y, t.id FROM generate_series(1, 3) y CROSS JOIN LATERAL (SELECT id FROM wtest.e WHERE k % 3 < x AND id % 5 < y ORDER BY k, id OFFSET 0) t ORDER BY y DESC, t.id OFFSET 0) s') AS nested;
+RESET enable_material;
+RESET enable_mergejoin;
+RESET enable_memoize;
+
+-- Mark and restore: a merge join whose inner side has duplicates, longer than a run.
+SET enable_nestloop = off;
+SET enable_material = off;
+SELECT wtest.compare('SELECT count(*), sum(a.id::int8 * b.id) FROM wtest.e a JOIN wtest.e b ON a.k / 10 = b.k / 10') AS groups,
+       wtest.compare('SELECT count(*), sum(a.id::int8 * b.id) FROM wtest.e a JOIN wtest.big b ON a.k % 2 = b.id % 2') AS long_groups,
+       wtest.compare('SELECT a.id AS a, b.id AS b FROM wtest.e a LEFT JOIN wtest.big b ON a.k = b.id / 3 AND a.id % 2 = b.id % 2 ORDER BY a.id, b.id') AS left_join,
+       wtest.compare('SELECT count(*), sum(a.id), sum(b.id) FROM wtest.e a FULL JOIN wtest.big b ON a.k = b.id / 3') AS full_join;
+RESET enable_material;
+SELECT wtest.compare('SELECT count(*), sum(a.id::int8 * b.id) FROM wtest.e a JOIN wtest.big b ON a.k % 2 = b.id % 2') AS long_groups;
+RESET enable_nestloop;
+RESET enable_hashjoin;
+
+-- Prepared statements, planned once.
+SET plan_cache_mode = force_generic_plan;
+PREPARE p (int) AS SELECT id, k FROM wtest.e WHERE k < $1 ORDER BY k;
+EXECUTE p (3);
+EXECUTE p (0);
+EXECUTE p (2);
+PREPARE l (int8, int8) AS SELECT id FROM wtest.e ORDER BY k LIMIT $1 OFFSET $2;
+EXECUTE l (2, 0);
+EXECUTE l (2, 98);
+EXECUTE l (0, 1);
+EXECUTE l (NULL, 97);
+SET wiscsort.enable = off;
+EXECUTE p (2);
+SET wiscsort.enable = on;
+DEALLOCATE p;
+DEALLOCATE l;
+RESET plan_cache_mode;
+
+-- LIMIT, OFFSET and WITH TIES.
+SELECT wtest.compare('SELECT * FROM (SELECT id FROM wtest.big ORDER BY k, id LIMIT 7000) s ORDER BY id') AS limited,
+       wtest.compare('SELECT id FROM (SELECT id, k FROM wtest.big ORDER BY k, id OFFSET 7990) s ORDER BY id') AS "offset",
+       wtest.compare('SELECT id FROM (SELECT id, k / 100000000 AS c FROM wtest.big ORDER BY k / 100000000 FETCH FIRST 3000 ROWS WITH TIES) s ORDER BY id') AS with_ties;
+SELECT count(*) FROM (SELECT 1 FROM wtest.big ORDER BY k OFFSET 8000) s;
+SELECT EXISTS (SELECT 1 FROM wtest.big ORDER BY k OFFSET 10);
+
+-- Row locks.
+BEGIN;
+SELECT id, k FROM wtest.e WHERE k < 3 ORDER BY k FOR UPDATE;
+SELECT id, k FROM wtest.e WHERE k < 3 ORDER BY k DESC FOR SHARE SKIP LOCKED;
+SELECT e.id, s.id FROM wtest.e JOIN (SELECT id, k FROM wtest.big WHERE id < 4 ORDER BY k OFFSET 0) s ON e.id = s.id ORDER BY e.k FOR NO KEY UPDATE OF e NOWAIT;
+SELECT count(*) FROM (SELECT id FROM wtest.big ORDER BY k FOR KEY SHARE) s;
+ROLLBACK;
+
+-- Changes fed by a sort.
+BEGIN;
+UPDATE wtest.e SET pad = s.n::text FROM (SELECT id, row_number() OVER (ORDER BY k, id) AS n FROM wtest.e) s WHERE s.id = e.id;
+SELECT bool_and(pad = n::text) FROM (SELECT pad, row_number() OVER (ORDER BY k, id) AS n FROM wtest.e) s;
+DELETE FROM wtest.e WHERE id IN (SELECT id FROM wtest.e ORDER BY k DESC OFFSET 3);
+SELECT id, k FROM wtest.e ORDER BY k;
+INSERT INTO wtest.e SELECT id + 1000, k FROM wtest.big ORDER BY k;
+MERGE INTO wtest.e USING (SELECT id, k FROM wtest.big ORDER BY k OFFSET 0) s ON e.id = s.id + 1000
+  WHEN MATCHED THEN UPDATE SET k = -s.k - 1;
+SELECT count(*), count(DISTINCT id) FROM wtest.e;
+WITH moved AS (DELETE FROM wtest.e WHERE id > 1000 RETURNING id) SELECT count(*), min(id), max(id) FROM (SELECT id FROM moved ORDER BY id DESC OFFSET 0) s;
+CREATE TEMP TABLE ordered AS SELECT id, k FROM wtest.big ORDER BY k, id;
+SELECT bool_and(k >= before) FROM (SELECT k, lag(k) OVER (ORDER BY ctid) AS before FROM ordered) s;
+ROLLBACK;
+
+-- COPY, and volatile functions once a row.
+COPY (SELECT id, k FROM wtest.e WHERE k < 3 ORDER BY k DESC) TO STDOUT;
+CREATE TEMP SEQUENCE seq;
+SELECT count(DISTINCT n), max(n) FROM (SELECT nextval('seq') AS n, id FROM wtest.big ORDER BY k OFFSET 0) s;
+SELECT last_value FROM seq;
+SELECT id, generate_series(1, 2) FROM wtest.e WHERE k < 2 ORDER BY k, 2 DESC;
+
+-- Errors below, above and inside savepoints; an open cursor goes on.
+SELECT wtest.error('SELECT sum(v) FROM (SELECT 1 / (id - 7000) AS v FROM wtest.big ORDER BY k OFFSET 0) s') AS below,
+       wtest.error('SELECT sum(1 / (id - 7000)) FROM (SELECT id FROM wtest.big ORDER BY k OFFSET 0) s') AS above;
+BEGIN;
+DECLARE c NO SCROLL CURSOR FOR SELECT k FROM wtest.big ORDER BY k, id;
+MOVE 10 IN c;
+SAVEPOINT s;
+DECLARE inner_c NO SCROLL CURSOR FOR SELECT k FROM wtest.big ORDER BY k DESC, id;
+MOVE 10 IN inner_c;
+SELECT 1 / 0;
+ROLLBACK TO s;
+FETCH 1 FROM inner_c;
+ROLLBACK TO s;
+FETCH 1 FROM c;
+MOVE 7000 IN c;
+FETCH 1 FROM c;
+COMMIT;
+CREATE FUNCTION wtest.with_errors() RETURNS text
+LANGUAGE plpgsql AS $$
+DECLARE
+    r record;
+    seen int := 0;
+    failed int := 0;
+    before int;
+    ordered boolean := true;
+BEGIN
+    FOR r IN SELECT id, k FROM wtest.big ORDER BY k LOOP
+        ordered := ordered AND (before IS NULL OR before <= r.k);
+        before := r.k;
+        seen := seen + 1;
+        BEGIN
+            IF r.id % 500 = 0 THEN
+                PERFORM 1 / 0 FROM (SELECT id FROM wtest.big ORDER BY pad COLLATE "C", id OFFSET 0) s WHERE id > 10;
+            END IF;
+        EXCEPTION WHEN division_by_zero THEN
+            failed := failed + 1;
+        END;
+    END LOOP;
+    RETURN format('%s rows, %s errors, ordered: %s', seen, failed, ordered);
+END $$;
+SELECT wtest.with_errors();
+
+-- A sort inside the function that a sort calls for every row.
+CREATE FUNCTION wtest.nth(n int) RETURNS int
+LANGUAGE sql VOLATILE AS $$ SELECT id FROM (SELECT id, k FROM wtest.e ORDER BY k, id OFFSET 0) s OFFSET n LIMIT 1 $$;
+SELECT wtest.compare('SELECT id, wtest.nth(id % 100) AS n FROM wtest.e ORDER BY 2 DESC, id') AS recursive_use;
+
+-- Nothing is left behind.
+SELECT count(*) FROM pg_ls_tmpdir() WHERE name LIKE 'pgsql_tmp' || pg_backend_pid() || '.%';

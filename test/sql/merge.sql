@@ -1,0 +1,101 @@
+-- Sorts in one pass, in several runs, and in several merge passes.
+LOAD 'wiscsort';
+SET max_parallel_workers_per_gather = 0;
+SET wiscsort.threshold = 0;
+SET wiscsort.debug_force = on;
+
+CREATE TABLE wtest.m (id int NOT NULL, k int8 NOT NULL, s text COLLATE "C", n numeric, pad text);
+INSERT INTO wtest.m
+SELECT i, hashint8extended(i, 1), CASE WHEN i % 10 > 0 THEN repeat('common prefix ', 2) || md5(i::text) END, (i * 7919 % 1000) / 7.0, repeat('m', i % 90)
+  FROM generate_series(1, 20000) i;
+ANALYZE wtest.m;
+
+-- The lines EXPLAIN ANALYZE adds, with figures masked.
+CREATE FUNCTION wtest.analyzed(query text) RETURNS SETOF text
+LANGUAGE plpgsql AS $$
+DECLARE
+    line text;
+BEGIN
+    FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, BUFFERS OFF) ' || query LOOP
+        line := regexp_replace(line, ' \(actual.*\)$', '');
+        CONTINUE WHEN line ~ 'Disabled:|Index Searches:|Storage:';
+        RETURN NEXT regexp_replace(line, '\d+', 'N', 'g');
+    END LOOP;
+END $$;
+
+-- One WiscSort node's figures.
+CREATE FUNCTION wtest.figures(query text, OUT method text, OUT entries int8, OUT runs int8, OUT passes int8,
+                              OUT memory int8, OUT disk int8)
+LANGUAGE plpgsql AS $$
+DECLARE
+    explained json;
+    node jsonb;
+BEGIN
+    EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, FORMAT JSON) ' || query INTO explained;
+    node := jsonb_path_query_first(explained::jsonb, '$.** ? (@."Custom Plan Provider" == "WiscSort")');
+    method := node->>'Sort Method';
+    entries := node->>'IndexMap Entries';
+    runs := node->>'Runs';
+    passes := node->>'Merge Passes';
+    memory := node->>'Memory';
+    disk := node->>'Disk';
+END $$;
+
+-- One pass: all entries fit in work_mem.
+SET work_mem = '64MB';
+SELECT * FROM wtest.analyzed('SELECT * FROM wtest.m ORDER BY k');
+SELECT method, entries, runs, passes, memory BETWEEN 1 AND 65536 * 1.1 AS memory_in_bounds, disk
+  FROM wtest.figures('SELECT * FROM wtest.m ORDER BY k');
+
+-- One pass, with the rows in a temporary file.
+SET work_mem = '1MB';
+SELECT method, entries, runs, passes, memory BETWEEN 1 AND 1024 * 1.1 AS memory_in_bounds, disk BETWEEN 1000 AND 3000 AS rows_on_disk
+  FROM wtest.figures('SELECT * FROM wtest.m ORDER BY k');
+
+-- Merge pass: runs are written and merged.
+SET work_mem = '64kB';
+SELECT * FROM wtest.analyzed('SELECT * FROM wtest.m ORDER BY k');
+SELECT method, entries, runs > 1 AS runs, passes >= 1 AS passes, memory BETWEEN 1 AND 64 * 1.1 AS memory_in_bounds, disk BETWEEN 1000 AND 3500 AS rows_and_runs
+  FROM wtest.figures('SELECT * FROM wtest.m ORDER BY k');
+SELECT method, entries, runs > 1 AS runs
+  FROM wtest.figures('SELECT * FROM wtest.m ORDER BY s DESC, id');
+SELECT method, entries, runs > 1 AS runs
+  FROM wtest.figures('SELECT * FROM wtest.m ORDER BY n, id');
+
+-- Several merge passes.
+SELECT method, entries, runs > 20 AS runs, passes > 1 AS passes, memory BETWEEN 1 AND 64 * 1.1 AS memory_in_bounds
+  FROM wtest.figures('SELECT hashint4(i) AS k, i FROM generate_series(1, 300000) i ORDER BY 1');
+SELECT method, entries, runs > 20 AS runs, passes > 1 AS passes, memory BETWEEN 1 AND 64 * 1.1 AS memory_in_bounds
+  FROM wtest.figures('SELECT (i % 100)::numeric / 3 AS k, i FROM generate_series(1, 100000) i ORDER BY 1, 2 DESC');
+SELECT count(*), count(DISTINCT i), bool_and(k >= before) AS ordered
+  FROM (SELECT k, i, lag(k, 1, k) OVER () AS before
+          FROM (SELECT hashint4(i) AS k, i FROM generate_series(1, 300000) i ORDER BY 1 OFFSET 0) s) t;
+
+-- The rows and their order are core's.
+SELECT wtest.compare('SELECT * FROM wtest.m ORDER BY k') AS int8,
+       wtest.compare('SELECT * FROM wtest.m ORDER BY k DESC') AS int8_desc,
+       wtest.compare('SELECT * FROM wtest.m ORDER BY s, id') AS tails,
+       wtest.compare('SELECT * FROM wtest.m ORDER BY s DESC NULLS LAST, id') AS tails_desc,
+       wtest.compare('SELECT * FROM wtest.m ORDER BY n DESC, id') AS compared,
+       wtest.compare('SELECT * FROM wtest.m ORDER BY s COLLATE "und-x-icu" NULLS FIRST, id DESC') AS icu;
+SELECT wtest.compare('SELECT * FROM wtest.m ORDER BY id') AS sorted_already,
+       wtest.compare('SELECT * FROM wtest.m ORDER BY id DESC') AS reversed,
+       wtest.compare('SELECT id % 3 AS few FROM wtest.m ORDER BY 1') AS few_distinct,
+       wtest.compare('SELECT 1 AS one FROM wtest.m ORDER BY id * 0') AS one_value,
+       wtest.compare('SELECT * FROM wtest.m ORDER BY id / 100, s DESC, k') AS nearly_sorted;
+
+-- Two sorts at once, one over the other, and a merge join of two.
+SET enable_hashjoin = off;
+SET enable_nestloop = off;
+SELECT wtest.compare('SELECT * FROM (SELECT id, k, row_number() OVER (ORDER BY n, k) AS r FROM wtest.m) s ORDER BY r DESC') AS stacked,
+       wtest.compare('SELECT a.id, b.s FROM wtest.m a JOIN wtest.m b ON a.k = b.k AND a.s = b.s ORDER BY a.n, a.id') AS joined,
+       wtest.compare('SELECT sum(a.id), count(b.id) FROM wtest.m a JOIN wtest.m b ON a.n = b.n WHERE a.id < 2000') AS groups;
+RESET enable_hashjoin;
+RESET enable_nestloop;
+
+-- PostgreSQL counts the temporary file: temp_file_limit holds, and nothing is left behind.
+SET temp_file_limit = '500kB';
+SELECT wtest.error('SELECT count(pad) FROM (SELECT * FROM wtest.m ORDER BY k OFFSET 0) s');
+RESET temp_file_limit;
+SELECT wtest.error('SELECT count(pad) FROM (SELECT * FROM wtest.m ORDER BY k OFFSET 0) s');
+SELECT count(*) FROM pg_ls_tmpdir() WHERE name LIKE 'pgsql_tmp' || pg_backend_pid() || '.%';

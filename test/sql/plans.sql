@@ -1,0 +1,135 @@
+-- Where WiscSort stands in a plan, and where core keeps its own sort.
+LOAD 'wiscsort';
+SET max_parallel_workers_per_gather = 0;
+SET wiscsort.threshold = 0;
+SET wiscsort.debug_force = on;
+
+CREATE TABLE wtest.a (id int NOT NULL, k int, v int, s text COLLATE "C");
+CREATE TABLE wtest.b (id int NOT NULL, k int, w int);
+INSERT INTO wtest.a SELECT i, (i * 7919) % 5003, i % 10, md5(i::text) FROM generate_series(1, 5000) i;
+INSERT INTO wtest.b SELECT i, (i * 6007) % 5003, i % 7 FROM generate_series(1, 3000) i;
+CREATE TABLE wtest.part (id int NOT NULL, k int, v int) PARTITION BY RANGE (id);
+CREATE TABLE wtest.part_1 PARTITION OF wtest.part FOR VALUES FROM (0) TO (2000);
+CREATE TABLE wtest.part_2 PARTITION OF wtest.part FOR VALUES FROM (2000) TO (4000);
+INSERT INTO wtest.part SELECT i, (i * 7919) % 5003, i % 10 FROM generate_series(1, 3999) i;
+ANALYZE wtest.a, wtest.b, wtest.part;
+
+-- ORDER BY on a base relation, with and without a filter and expressions.
+SELECT * FROM wtest.plan('SELECT * FROM wtest.a ORDER BY k');
+SELECT * FROM wtest.plan('SELECT id, v + 1 FROM wtest.a WHERE v < 5 ORDER BY k DESC, s NULLS FIRST');
+SELECT * FROM wtest.plan('SELECT * FROM wtest.a ORDER BY k + v');
+SELECT * FROM wtest.plan('SELECT id FROM wtest.a ORDER BY lower(s), k DESC NULLS LAST');
+
+-- Over a join, an aggregate, a function, VALUES and set operations.
+SET enable_mergejoin = off;
+SET enable_nestloop = off;
+SELECT * FROM wtest.plan('SELECT a.id, b.w FROM wtest.a JOIN wtest.b USING (id) ORDER BY b.k, a.k');
+SELECT * FROM wtest.plan('SELECT v, count(*) FROM wtest.a GROUP BY v ORDER BY count(*) DESC');
+SELECT * FROM wtest.plan('SELECT * FROM generate_series(1, 10) g ORDER BY g DESC');
+SELECT * FROM wtest.plan('SELECT * FROM (VALUES (3), (1), (2)) v(x) ORDER BY x');
+SELECT bool_or(line ~ 'WiscSort') AS ours, bool_or(line ~ '^ *Sort ') AS core
+  FROM wtest.plan('SELECT id FROM wtest.a UNION ALL SELECT id FROM wtest.b ORDER BY 1') line;
+SELECT * FROM wtest.plan('WITH c AS MATERIALIZED (SELECT * FROM wtest.a) SELECT * FROM c ORDER BY k');
+RESET enable_nestloop;
+RESET enable_mergejoin;
+
+-- Merge joins.
+SET enable_hashjoin = off;
+SET enable_nestloop = off;
+SELECT * FROM wtest.plan('SELECT count(a.v), count(b.w) FROM wtest.a JOIN wtest.b ON a.k = b.k');
+SELECT * FROM wtest.plan('SELECT count(a.v), count(b.w) FROM wtest.a LEFT JOIN wtest.b ON a.k = b.k AND a.id = b.id');
+SELECT * FROM wtest.plan('SELECT count(a.v), count(b.w) FROM wtest.a FULL JOIN wtest.b ON a.k = b.k');
+RESET enable_nestloop;
+RESET enable_hashjoin;
+
+-- GROUP BY, DISTINCT and window functions.
+SET enable_hashagg = off;
+SELECT * FROM wtest.plan('SELECT k, count(*) FROM wtest.a GROUP BY k');
+SELECT * FROM wtest.plan('SELECT DISTINCT k FROM wtest.a');
+SELECT * FROM wtest.plan('SELECT DISTINCT ON (v) v, k FROM wtest.a ORDER BY v, k DESC');
+SELECT * FROM wtest.plan('SELECT v, sum(k) OVER (PARTITION BY v ORDER BY id) FROM wtest.a');
+SELECT * FROM wtest.plan('SELECT v, k, count(*) FROM wtest.a GROUP BY v, k ORDER BY count(*), v, k');
+RESET enable_hashagg;
+
+-- Subqueries, CTAS and INSERT.
+SELECT * FROM wtest.plan('SELECT count(*) FROM (SELECT * FROM wtest.a ORDER BY k OFFSET 0) s');
+SELECT * FROM wtest.plan('SELECT ARRAY(SELECT k FROM wtest.a ORDER BY k)');
+SELECT * FROM wtest.plan('INSERT INTO wtest.b SELECT id, k, v FROM wtest.a ORDER BY k');
+SELECT * FROM wtest.plan('SELECT * FROM wtest.a ORDER BY k FOR UPDATE');
+
+-- Partitions: a sort of all, or a merge of sorted partitions.
+SELECT line ~ '^(Custom Scan \(WiscSort\)|Merge Append)' AS sorted_above
+  FROM wtest.plan('SELECT * FROM wtest.part ORDER BY k') line LIMIT 1;
+SELECT bool_or(line ~ 'WiscSort') AS ours, bool_or(line ~ '^ *Sort ') AS core
+  FROM wtest.plan('SELECT * FROM wtest.part ORDER BY k') line;
+SELECT bool_or(line ~ 'WiscSort') AS ours, bool_or(line ~ '^ *Sort ') AS core
+  FROM wtest.plan('SELECT * FROM wtest.part_1 ORDER BY k') line;
+
+-- Under Gather Merge.
+SET max_parallel_workers_per_gather = 2;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SELECT * FROM wtest.plan('SELECT * FROM wtest.a ORDER BY k');
+SET max_parallel_workers_per_gather = 0;
+
+-- An index that gives the order makes a sort needless.
+CREATE INDEX a_id ON wtest.a (id);
+SET wiscsort.debug_force = off;
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+SELECT * FROM wtest.plan('SELECT * FROM wtest.a ORDER BY id');
+-- Incremental Sort is core's.
+SELECT * FROM wtest.plan('SELECT * FROM wtest.a ORDER BY id, k LIMIT 100');
+RESET enable_seqscan;
+RESET enable_bitmapscan;
+DROP INDEX wtest.a_id;
+
+-- Few rows wanted: core's top-N sort.
+SELECT * FROM wtest.plan('SELECT * FROM wtest.a ORDER BY k LIMIT 10');
+SELECT * FROM wtest.plan('SELECT * FROM wtest.a ORDER BY k LIMIT 10 OFFSET 5');
+SELECT * FROM wtest.plan('SELECT * FROM (SELECT * FROM wtest.a ORDER BY k LIMIT 10) s JOIN wtest.b USING (id) ORDER BY w LIMIT 3') LIMIT 2;
+
+-- The threshold: by default only what core would spill, which is nothing here.
+RESET wiscsort.threshold;
+SELECT * FROM wtest.plan('SELECT * FROM wtest.a ORDER BY k');
+SET work_mem = '64kB';
+SELECT wtest.uses('SELECT * FROM wtest.a ORDER BY k') AS spills;
+SELECT wtest.uses('SELECT * FROM (SELECT id FROM wtest.a LIMIT 100) s ORDER BY id') AS fits;
+SET wiscsort.threshold = '1GB';
+SELECT wtest.uses('SELECT * FROM wtest.a ORDER BY k') AS under_threshold;
+SET wiscsort.threshold = 0;
+
+-- Off: core's plan.
+SET wiscsort.debug_force = on;
+SELECT bool_and(wtest.off(q)) AS all_off
+  FROM unnest(ARRAY['SELECT * FROM wtest.a ORDER BY k',
+                    'SELECT DISTINCT k FROM wtest.a',
+                    'SELECT * FROM wtest.part ORDER BY k',
+                    'SELECT v, count(*) FROM wtest.a GROUP BY v ORDER BY count(*) DESC']) q;
+SET wiscsort.enable = off;
+SELECT * FROM wtest.plan('SELECT * FROM wtest.a ORDER BY k');
+SET wiscsort.enable = on;
+SET enable_sort = off;
+SELECT wtest.uses('SELECT * FROM wtest.a ORDER BY k') IS NOT NULL AS planned;
+RESET enable_sort;
+
+-- The same rows through all of these.
+SET wiscsort.threshold = 0;
+SET enable_hashjoin = off;
+SET enable_nestloop = off;
+SET enable_hashagg = off;
+SELECT wtest.compare('SELECT a.id, b.w FROM wtest.a JOIN wtest.b USING (id) ORDER BY b.k, a.k, a.id') AS over_join,
+       wtest.compare('SELECT v, count(*) FROM wtest.a GROUP BY v ORDER BY count(*) DESC, v') AS over_aggregate,
+       wtest.compare('SELECT * FROM generate_series(1, 3000) g ORDER BY md5(g::text) COLLATE "C"') AS over_function,
+       wtest.compare('SELECT id, k FROM wtest.a UNION ALL SELECT id, w FROM wtest.b ORDER BY 2, 1') AS over_union;
+SELECT wtest.compare('SELECT a.id AS a, b.id AS b FROM wtest.a JOIN wtest.b ON a.k = b.k ORDER BY a.id DESC, b.id') AS merge_join,
+       wtest.compare('SELECT a.id AS a, b.id AS b FROM wtest.a FULL JOIN wtest.b ON a.k = b.k AND a.v = b.w ORDER BY a.id, b.id') AS full_join,
+       wtest.compare('SELECT sum(a.id), b.k FROM wtest.a JOIN wtest.b ON a.v = b.w WHERE a.id < 300 AND b.id < 300 GROUP BY b.k ORDER BY b.k') AS many_to_many;
+SELECT wtest.compare('SELECT k, count(*), min(id) FROM wtest.a GROUP BY k ORDER BY k') AS group_by,
+       wtest.compare('SELECT DISTINCT v, k FROM wtest.a ORDER BY v, k') AS "distinct",
+       wtest.compare('SELECT id, v, sum(k) OVER (PARTITION BY v ORDER BY id DESC), rank() OVER (ORDER BY k, id) FROM wtest.a ORDER BY id') AS windows,
+       wtest.compare('SELECT * FROM wtest.part ORDER BY k, id') AS partitions;
+SET max_parallel_workers_per_gather = 2;
+SELECT wtest.compare('SELECT * FROM wtest.a ORDER BY k, id') AS gather_merge,
+       wtest.compare('SELECT id, v FROM wtest.part ORDER BY v, id DESC') AS gather_merge_partitions;

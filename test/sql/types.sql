@@ -1,0 +1,126 @@
+-- Every kind of sort key: one column of each type, in each direction, with nulls first and last, against
+-- core's own sort.
+LOAD 'wiscsort';
+SET wtest.seed = '0.25';
+
+CREATE TYPE wtest.mood AS ENUM ('sad', 'ok', 'happy');
+ALTER TYPE wtest.mood ADD VALUE 'fine' BEFORE 'happy';
+CREATE TYPE wtest.pair AS (a int, b text);
+CREATE DOMAIN wtest.posint AS int CHECK (VALUE > 0);
+CREATE DOMAIN wtest.code AS text COLLATE "C";
+
+-- expr makes a value from i (1, 2, ...) and r (random, 0 to 1); specials are literals of the type.
+CREATE TABLE wtest.kinds (no int GENERATED ALWAYS AS IDENTITY, type text, coll text, expr text, specials text[]);
+INSERT INTO wtest.kinds (type, coll, expr, specials) VALUES
+ -- types that are normalised
+ ('bool', '', 'r < 0.5', '{}'),
+ ('"char"', '', 'chr(1 + (r * 126)::int)::"char"', '{"", "\\200", "\\377", a}'),
+ ('int2', '', '(r * 65535 - 32768)::int2', '{0, -1, 1, -32768, 32767}'),
+ ('int4', '', '((r - 0.5) * 4e9)::int4', '{0, -1, 1, -2147483648, 2147483647}'),
+ ('int8', '', '((r - 0.5) * 1e19 / 1.1)::int8', '{0, -1, 1, -9223372036854775808, 9223372036854775807}'),
+ ('float4', '', '((r - 0.5) * 1e9)::float4', '{0, -0, NaN, Infinity, -Infinity, 1e-45, -1e-45, 3.4028235e38, -3.4028235e38}'),
+ ('float8', '', '(r - 0.5) * 1e9', '{0, -0, NaN, Infinity, -Infinity, 5e-324, -5e-324, 1.7976931348623157e308}'),
+ ('oid', '', '(r * 4294967295)::int8::oid', '{0, 1, 2147483647, 2147483648, 4294967295}'),
+ ('money', '', '((r - 0.5) * 1e9)::int8::money', '{-92233720368547758.08, 92233720368547758.07, 0, -0.01}'),
+ ('date', '', 'date ''2000-01-01'' + ((r - 0.5) * 1e6)::int', '{infinity, -infinity, 1999-12-31, 2000-01-01, 4713-01-01 BC}'),
+ ('time', '', 'time ''00:00'' + r * interval ''1 day''', '{00:00, 24:00, 23:59:59.999999}'),
+ ('timetz', '', '(time ''00:00'' + r * interval ''1 day'') at time zone make_interval(mins => (i % 1400) - 700)', '{00:00+00, 24:00+15, 00:00-15, 12:00+01, 11:00+00}'),
+ ('timestamp', '', 'timestamp ''2000-01-01'' + (r - 0.5) * interval ''4000 years''', '{infinity, -infinity, 2000-01-01, 4713-01-01 BC}'),
+ ('timestamptz', '', 'timestamptz ''2000-01-01'' + (r - 0.5) * interval ''4000 years''', '{infinity, -infinity, epoch}'),
+ ('interval', '', 'make_interval(months => ((r - 0.5) * 100)::int, days => (i % 61) - 30, secs => (r - 0.5) * 1e6)', '{1 month, 30 days, 720 hours, -1 month, 0, "178000000 years", "-178000000 years"}'),
+ ('uuid', '', 'md5(r::text)::uuid', '{00000000-0000-0000-0000-000000000000, ffffffff-ffff-ffff-ffff-ffffffffffff, 80000000-0000-0000-0000-000000000000}'),
+ ('bytea', '', 'substr(sha256(r::text::bytea), 1, i % 33)', '{"", "\\\\x00", "\\\\x0000", "\\\\x0001", "\\\\xff", "\\\\xffff", "\\\\x00ff", "\\\\x01"}'),
+ ('name', '', 'md5(r::text)::name', '{"", a, aa, A}'),
+ ('text', 'C', 'substr(md5(r::text), 1, i % 33)', '{"", a, aa, A, "a ", é, zz, 0123456789, 01234567890, 0123456789a}'),
+ ('varchar(20)', 'C', 'substr(md5(r::text), 1, i % 21)', '{"", a, aa, A, "a ", é}'),
+ ('char(12)', 'C', 'substr(md5(r::text), 1, i % 13)', '{"", a, "a  ", A, "a b", "a\tb", é}'),
+ ('text', 'POSIX', 'substr(md5(r::text), 1, i % 33)', '{"", a, aa, A, é}'),
+ ('text', 'ucs_basic', 'substr(md5(r::text), 1, i % 33)', '{"", a, aa, A, é}'),
+ ('wtest.posint', '', '1 + (r * 2e9)::int4', '{1, 2147483647}'),
+ ('wtest.code', '', 'substr(md5(r::text), 1, i % 33)', '{"", a, aa}'),
+ ('macaddr', '', 'substr(md5(r::text), 1, 12)::macaddr', '{00:00:00:00:00:00, ff:ff:ff:ff:ff:ff}'),
+ ('macaddr8', '', 'substr(md5(r::text), 1, 16)::macaddr8', '{00:00:00:00:00:00:00:00, ff:ff:ff:ff:ff:ff:ff:ff}'),
+ ('tid', '', 'format(''(%s,%s)'', (r * 4294967295)::int8, 1 + i % 300)::tid', '{"(0,0)", "(4294967295,65535)", "(1,2)", "(1,10)"}'),
+ ('xid8', '', '((r * 9e18)::int8)::text::xid8', '{0, 18446744073709551615}'),
+ ('pg_lsn', '', 'pg_lsn ''0/0'' + (r * 9e18)::int8', '{0/0, FFFFFFFF/FFFFFFFF}'),
+ -- types that are compared
+ ('numeric', '', '((r - 0.5) * 10 ^ (i % 40 - 20))::numeric', '{0, 0.00, -0.0, 1, 1.0, 1.00, NaN, Infinity, -Infinity, 1e100, -1e-100}'),
+ ('text', 'und-x-icu', 'substr(md5(r::text), 1, i % 33)', '{"", a, A, "a b", ab, é, e, É, ß, ss, "a-b"}'),
+ ('text', 'de-x-icu', 'substr(md5(r::text), 1, i % 33)', '{"", a, A, ä, Ä, ae, z}'),
+ ('text', 'wtest_nocase', 'substr(md5(r::text), 1, i % 4)', '{"", a, A, b, B, aa, aA, Aa, AA, é, É}'),
+ ('char(12)', 'und-x-icu', 'substr(md5(r::text), 1, i % 13)', '{"", a, "a  ", A, "a b"}'),
+ ('inet', '', 'inet ''0.0.0.0'' + (r * 4294967295)::int8', '{0.0.0.0, 10.0.0.1/8, 10.0.0.1/24, 10.0.0.1, ::1, 2001:db8::1/32}'),
+ ('cidr', '', 'network(set_masklen(inet ''0.0.0.0'' + (r * 4294967295)::int8, i % 33))', '{0.0.0.0/0, 10.0.0.0/8, ::/0, 2001:db8::/32}'),
+ ('bit(12)', '', '(r * 4095)::int::bit(12)', '{000000000000, 111111111111}'),
+ ('varbit', '', 'substring((r * 4294967295)::int8::bit(40) for i % 41)', '{"", 0, 00, 1, 10, 01}'),
+ ('wtest.mood', '', '(enum_range(NULL::wtest.mood))[1 + i % 4]', '{sad, ok, fine, happy}'),
+ ('int4[]', '', 'ARRAY[i % 7, (r * 1000)::int]', '{"{}", "{NULL}", "{1,NULL}", "{1}", "{1,2}", "{{1},{2}}"}'),
+ ('text[]', '', 'ARRAY[substr(md5(r::text), 1, i % 5), md5(r::text)]', '{"{}", "{NULL}", "{a,NULL}", "{a}"}'),
+ ('jsonb', '', 'jsonb_build_object(''k'', i % 9, md5(r::text), r)', '{null, true, 1, 1.0, "\"a\"", "[]", "{}", "[1,2]"}'),
+ ('int4range', '', 'int4range(i % 50, i % 50 + (r * 100)::int)', '{empty, "(,)", "[1,)", "(,1]", "[1,2)"}'),
+ ('int4multirange', '', 'multirange(int4range(i % 50, i % 50 + (r * 100)::int))', '{"{}", "{(,)}", "{[1,2),[3,4)}"}'),
+ ('numrange', '', 'numrange((r * 10)::numeric(4, 2), NULL)', '{empty, "[1.0,2)", "[1.00,2)"}'),
+ ('wtest.pair', '', 'ROW(i % 5, substr(md5(r::text), 1, i % 9))::wtest.pair', '{"(,)", "(1,)", "(,a)", "(1,a)"}'),
+ ('tsvector', '', 'to_tsvector(''simple'', md5(r::text))', '{"", a, "a b"}'),
+ ('oidvector', '', 'format(''%s %s'', i % 9, (r * 1000)::int)::oidvector', '{"", 1, "1 2"}');
+
+-- One table for each kind: rank tells which values are equal in core's eyes, so that an order by the key
+-- alone has one right answer.
+CREATE FUNCTION wtest.try_kind(kind wtest.kinds) RETURNS TABLE (orderings text, with_second_key text)
+LANGUAGE plpgsql AS $$
+DECLARE
+    declared text := kind.type || coalesce(' COLLATE ' || quote_ident(nullif(kind.coll, '')), '');
+    dir text;
+    verdict text;
+BEGIN
+    PERFORM setseed(current_setting('wtest.seed')::float8);
+    EXECUTE 'CREATE TEMP TABLE raw (i int, k ' || declared || ')';
+    EXECUTE format('INSERT INTO raw SELECT i, CASE WHEN i %% 11 > 0 THEN %s END
+                      FROM (SELECT i, random() AS r FROM generate_series(1, 700) i) s', kind.expr);
+    EXECUTE format('INSERT INTO raw SELECT i, s::%s FROM unnest($1) s, generate_series(1, 5) i', kind.type)
+      USING kind.specials;
+    CREATE TEMP TABLE t AS
+        SELECT (row_number() OVER (ORDER BY md5(i::text || coalesce(k::text, '?'))))::int AS id,
+               dense_rank() OVER (ORDER BY k) AS rank, k, i % 3 AS few
+          FROM raw;
+    ANALYZE t;
+    orderings := '';
+    with_second_key := '';
+    FOREACH dir IN ARRAY ARRAY['ASC', 'ASC NULLS FIRST', 'DESC', 'DESC NULLS LAST'] LOOP
+        verdict := wtest.compare(format('SELECT rank FROM t ORDER BY k %s', dir));
+        IF verdict <> 'same' THEN
+            orderings := orderings || dir || ': ' || verdict || '; ';
+        END IF;
+        verdict := wtest.compare(format('SELECT few, k, id FROM t ORDER BY few DESC, k %s, id', dir));
+        IF verdict <> 'same' THEN
+            with_second_key := with_second_key || dir || ': ' || verdict || '; ';
+        END IF;
+    END LOOP;
+    DROP TABLE raw, t;
+    orderings := coalesce(nullif(orderings, ''), 'same');
+    with_second_key := coalesce(nullif(with_second_key, ''), 'same');
+    RETURN NEXT;
+END $$;
+
+SET client_min_messages = warning;
+SET wiscsort.enable = off;
+SELECT type, coll, t.*
+  FROM (SELECT k FROM wtest.kinds k ORDER BY no) s, LATERAL (SELECT (k).type, (k).coll) c,
+       LATERAL wtest.try_kind(k) t;
+RESET wiscsort.enable;
+
+-- Without a null byte: NOT NULL columns, and keys of exactly ten bytes and one more.
+CREATE TEMP TABLE nn (a int8 NOT NULL, b int2 NOT NULL, c "char" NOT NULL, id int NOT NULL);
+INSERT INTO nn SELECT (random() * 5)::int8 - 3, (random() * 5)::int2 - 2, chr(65 + (random() * 3)::int)::"char", i
+                 FROM generate_series(1, 2000) i;
+SELECT wtest.compare('SELECT a, b FROM nn ORDER BY a, b') AS ten_bytes,
+       wtest.compare('SELECT a, b, c FROM nn ORDER BY a DESC, b, c DESC') AS eleven_bytes,
+       wtest.compare('SELECT * FROM nn ORDER BY c DESC, b DESC, a, id') AS all_columns,
+       wtest.compare('SELECT a FROM nn ORDER BY a DESC') AS single;
+
+-- Empty input, one row, nothing but nulls.
+CREATE TEMP TABLE empty (a int, b text);
+CREATE TEMP TABLE nulls AS SELECT NULL::int AS a, NULL::text AS b FROM generate_series(1, 500);
+SELECT wtest.compare('SELECT * FROM empty ORDER BY a, b') AS no_rows,
+       wtest.compare('SELECT * FROM (SELECT * FROM nulls LIMIT 1) s ORDER BY a, b') AS one_row,
+       wtest.compare('SELECT * FROM nulls ORDER BY a DESC, b NULLS FIRST') AS all_null;

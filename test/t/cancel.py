@@ -1,0 +1,180 @@
+#!/usr/bin/python3
+"""A sort can be interrupted at any time: pg_cancel_backend, statement_timeout
+and pg_terminate_backend, while rows are read, sorted, merged and returned.
+
+Each statement is timed once and then cancelled at many fractions of that time.
+The bound on the latency is generous: it is there to find a loop that never
+looks for interrupts, not to measure.
+"""
+
+import os
+import signal
+import time
+
+import psycopg2
+
+import common
+from common import cancelled, check, clean, equal, error, healthy, rows, session, usable, uses, value
+
+LATENCY = 1.0
+CANCELED, TERMINATED = '57014', '57P01'
+
+# What takes the time: spooling and merging many runs; comparing texts that share a long
+# beginning; comparing by a collation's rules, in one go; wide rows.
+STATEMENTS = [
+    ('many runs', '64kB', 'SELECT count(s.*) FROM (SELECT k FROM narrow ORDER BY k OFFSET 0) s'),
+    ('long shared prefixes', '1MB',
+     "SELECT count(s.*) FROM (SELECT t COLLATE \"C\" FROM texts ORDER BY 1 OFFSET 0) s"),
+    ('one pass by a collation', '512MB',
+     'SELECT count(s.*) FROM (SELECT t COLLATE icu FROM texts ORDER BY 1 OFFSET 0) s'),
+    ('many equal keys', '512MB',
+     'SELECT count(s.*) FROM (SELECT t, k FROM texts ORDER BY left(t, 11) COLLATE icu, k OFFSET 0) s'),
+    ('wide rows', '4MB', 'SELECT count(s.*) FROM (SELECT * FROM wide ORDER BY k DESC OFFSET 0) s'),
+]
+
+
+def tables(cluster):
+    cur = common.core(cluster)
+    cur.execute("CREATE COLLATION icu (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")
+    cur.execute('CREATE TABLE narrow AS SELECT hashint8(i) AS k FROM generate_series(1, 500000) i')
+    cur.execute("CREATE TABLE texts AS SELECT 'a shared beginning of some length ' || hashint8(i) AS t,"
+                ' i AS k FROM generate_series(1, 250000) i')
+    cur.execute("CREATE TABLE wide AS SELECT i AS k, repeat('x', 900) AS pad FROM"
+                ' generate_series(1, 100000) i')
+    cur.execute('ANALYZE')
+
+
+def fractions():
+    """pg_cancel_backend and statement_timeout at many points of time."""
+    with common.server() as cluster:
+        tables(cluster)
+        for name, memory, sql in STATEMENTS:
+            cur = session(cluster, work_mem=memory)
+            uses(cur, sql)
+            rows(cur, sql)
+            start = time.monotonic()
+            rows(cur, sql)
+            whole = time.monotonic() - start
+            codes, slowest = [], 0
+            for part in (0.03, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9):
+                code, latency = cancelled(cluster, cur, sql, part * whole)
+                codes.append(code)
+                slowest = max(slowest, latency if code else 0)
+                if code == 'hangs':
+                    break
+            check(set(codes) <= {CANCELED, None} and codes.count(CANCELED) >= 3,
+                  '%s: cancel at fractions of its time' % name, codes)
+            check(slowest < LATENCY, '%s: a cancel takes effect soon' % name,
+                  'the slowest took %.2f s' % slowest)
+            codes, late = [], 0
+            for part in (0.1, 0.3, 0.5, 0.7):
+                limit = max(1, int(part * whole * 1000))
+                cur.execute('SET statement_timeout = %d' % limit)
+                start = time.monotonic()
+                codes.append(error(cur, sql)[0])
+                late = max(late, time.monotonic() - start - limit / 1000)
+            cur.execute('RESET statement_timeout')
+            check(set(codes) <= {CANCELED, None} and CANCELED in codes and late < LATENCY + whole,
+                  '%s: statement_timeout' % name, '%s, %.2f s late' % (codes, late))
+            usable(cur, cluster, name)
+            cur.connection.close()
+        healthy(cluster, 'cancel')
+
+
+def phases():
+    """Phases that can be held still: the input, a comparison, and a reader
+    of the result that wait."""
+    with common.server() as cluster:
+        tables(cluster)
+        cur = session(cluster, work_mem='64kB')
+        slow_input = ('SELECT count(s.*) FROM (SELECT k, CASE WHEN k %% 100000 = 0 THEN pg_sleep(30) END'
+                      ' FROM wide WHERE k > %d ORDER BY k OFFSET 0) s')
+        for first in (99999, 0, 5000):
+            sql = slow_input % first
+            code, latency = cancelled(cluster, cur, sql, 0.5)
+            check(code == CANCELED and latency < LATENCY, 'cancel while the input waits, after %d rows'
+                  % (100000 - first), (code, latency))
+            clean(cluster, 'cancel while the input waits')
+        reader = ('SELECT count(pg_sleep(0.01)), count(s.*) FROM'
+                  ' (SELECT * FROM %s ORDER BY k OFFSET 0) s')
+        for table in ('narrow', 'wide'):
+            uses(cur, reader % table)
+            code, latency = cancelled(cluster, cur, reader % table, 1.5)
+            check(code == CANCELED and latency < LATENCY, 'cancel while rows of %s are returned' % table,
+                  (code, latency))
+            clean(cluster, 'cancel while rows are returned')
+        cur.execute('BEGIN')
+        cur.execute('DECLARE c NO SCROLL CURSOR FOR SELECT * FROM narrow ORDER BY k')
+        cur.execute('FETCH 10 FROM c')
+        check(cluster.temp_files(), 'a cursor holds temporary files')
+        code, _ = error(cur, 'SELECT pg_cancel_backend(pg_backend_pid()), pg_sleep(5)')
+        equal(code, CANCELED, 'cancel between two FETCHes')
+        clean(cluster, 'cancel between two FETCHes')
+        cur.execute('ROLLBACK')
+        usable(cur, cluster, 'after all phases')
+        healthy(cluster, 'phases')
+
+
+def parallel():
+    """Workers that sort are cancelled with their leader."""
+    with common.server(max_parallel_workers=4) as cluster:
+        tables(cluster)
+        cur = session(cluster, work_mem='64kB', parallel_setup_cost=0, parallel_tuple_cost=0,
+                      min_parallel_table_scan_size=0, max_parallel_workers_per_gather=2)
+        sql = 'SELECT * FROM texts ORDER BY t COLLATE icu OFFSET 249999'
+        check('Gather Merge' in common.explain(cur, sql), 'the plan is parallel', common.explain(cur, sql))
+        uses(cur, sql)
+        start = time.monotonic()
+        rows(cur, sql)
+        whole = time.monotonic() - start
+        codes, slowest = [], 0
+        for part in (0.1, 0.4, 0.7):
+            code, latency = cancelled(cluster, cur, sql, part * whole)
+            codes.append(code)
+            slowest = max(slowest, latency if code else 0)
+        check(set(codes) <= {CANCELED, None} and CANCELED in codes and slowest < LATENCY,
+              'parallel workers: cancel', '%s, the slowest took %.2f s' % (codes, slowest))
+        usable(cur, cluster, 'parallel workers')
+        healthy(cluster, 'parallel workers')
+
+
+def termination():
+    """A backend that is told to go, and one that is killed."""
+    with common.server() as cluster:
+        tables(cluster)
+        other = common.core(cluster)
+        for how in ('during the sort', 'with an open cursor'):
+            cur = session(cluster, work_mem='64kB')
+            pid = common.backend(cur)
+            if how == 'with an open cursor':
+                cur.execute('BEGIN')
+                cur.execute('DECLARE c NO SCROLL CURSOR FOR SELECT * FROM narrow ORDER BY k')
+                cur.execute('FETCH 10 FROM c')
+                check(cluster.temp_files(), 'a cursor holds temporary files')
+                other.execute('SELECT pg_terminate_backend(%d, 5000)' % pid)
+                code = error(cur, 'FETCH 1 FROM c')[0]
+            else:
+                sql = ('SELECT pg_terminate_backend(%d) FROM (SELECT k FROM narrow ORDER BY k OFFSET 9999)'
+                       ' s LIMIT 1000000' % pid)
+                code = error(cur, sql)[0]
+            check(code in (TERMINATED, 'lost'), 'pg_terminate_backend ' + how, code)
+            clean(cluster, 'pg_terminate_backend ' + how)
+        healthy(cluster, 'pg_terminate_backend')
+        cur = session(cluster, work_mem='64kB')
+        cur.execute('BEGIN')
+        cur.execute('DECLARE c NO SCROLL CURSOR FOR SELECT * FROM wide ORDER BY k')
+        cur.execute('FETCH 10 FROM c')
+        os.kill(common.backend(cur), signal.SIGKILL)
+        for _ in range(200):
+            time.sleep(0.05)
+            try:
+                fresh = session(cluster)
+                break
+            except psycopg2.OperationalError:
+                continue
+        equal(value(fresh, 'SELECT count(*) FROM narrow'), 500000, 'the server comes back after a SIGKILL')
+        clean(cluster, 'after the server came back')
+
+
+if __name__ == '__main__':
+    common.run([fractions, phases, parallel, termination])

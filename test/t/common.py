@@ -1,0 +1,181 @@
+"""What the tests in this folder share: options, reporting, servers.
+
+A test script is a list of functions given to run(); each gets the options, and
+reports what it finds with check().  A script prints `ok - name` or `not ok -
+name` lines and exits with 1 when anything failed.  With --core the scripts run
+against PostgreSQL's own sort, to which most of them apply as well: that
+tests the tests.
+"""
+
+import argparse
+import os
+import re
+import sys
+import threading
+import time
+import traceback
+
+import psycopg2
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))
+from cluster import Cluster  # noqa: E402
+
+FORCED = {'wiscsort.enable': 'on', 'wiscsort.debug_force': 'on', 'wiscsort.threshold': '0'}
+options = None
+failed = 0
+
+
+def check(fine, name, detail=''):
+    """Reports one finding; gives `fine` back."""
+    global failed
+    print('%s - %s' % ('ok' if fine else 'not ok', name), flush=True)
+    if not fine:
+        failed += 1
+        for line in str(detail).splitlines():
+            print('#   ' + line, flush=True)
+    return fine
+
+
+def equal(found, wanted, name):
+    return check(found == wanted, name, 'found  %.2000r\nwanted %.2000r' % (found, wanted))
+
+
+def skip(name, reason):
+    print('ok - %s # SKIP %s' % (name, reason), flush=True)
+
+
+def run(tests):
+    """Runs the test functions, each whatever became of the others."""
+    global options
+    parser = argparse.ArgumentParser()
+    parser.add_argument('--pg-config', default=os.environ.get('PG_CONFIG', 'pg_config'))
+    parser.add_argument('--core', action='store_true',
+                        help="test PostgreSQL's own sort instead of WiscSort")
+    parser.add_argument('--only', help='run only the tests whose names have this in them')
+    options = parser.parse_args()
+    for test in tests:
+        if options.only and options.only not in test.__name__:
+            continue
+        try:
+            test()
+        except Exception:
+            check(False, test.__name__, traceback.format_exc())
+    sys.exit(1 if failed else 0)
+
+
+# --- servers and sessions ---------------------------------------------------
+
+def server(preload=True, **settings):
+    """A private cluster that has WiscSort loaded in every session."""
+    if preload and not options.core:
+        settings.setdefault('session_preload_libraries', 'wiscsort')
+    return Cluster(options.pg_config, settings)
+
+
+def session(cluster, **settings):
+    """A cursor on a new session in which every sort is taken by WiscSort."""
+    if not options.core:
+        settings = dict(FORCED, **settings)
+    return cluster.connect(**settings).cursor()
+
+
+def core(cluster, **settings):
+    """A cursor on a new session with PostgreSQL's own plans."""
+    if not options.core:
+        settings = dict({'wiscsort.enable': 'off'}, **settings)
+    return cluster.connect(**settings).cursor()
+
+
+def rows(cur, sql):
+    cur.execute(sql)
+    return cur.fetchall()
+
+
+def value(cur, sql):
+    return rows(cur, sql)[0][0]
+
+
+def explain(cur, sql, options_=''):
+    return '\n'.join(r[0] for r in rows(cur, 'EXPLAIN (COSTS OFF%s) %s' % (options_, sql)))
+
+
+def uses(cur, sql):
+    """Checks that the query's plan has the sort under test."""
+    plan = explain(cur, sql)
+    return check(('Sort Key' if options.core else 'WiscSort') in plan,
+                 'WiscSort is in the plan of: %.60s' % sql, plan)
+
+
+def error(cur, sql):
+    """(SQLSTATE, message) of the error a statement ends with; (None, '')
+    when it succeeds; ('lost', ...) when the connection is gone."""
+    try:
+        cur.execute(sql)
+    except psycopg2.Error as e:
+        if cur.connection.closed:
+            return (e.pgcode or 'lost', str(e))
+        return e.pgcode, str(e)
+    return None, ''
+
+
+def backend(cur):
+    return value(cur, 'SELECT pg_backend_pid()')
+
+
+def clean(cluster, name):
+    """Checks that no temporary file is left, within a short while."""
+    for _ in range(40):
+        files = cluster.temp_files()
+        if not files:
+            break
+        time.sleep(0.05)
+    return check(not files, name + ': no temporary file left', '\n'.join(files))
+
+
+def usable(cur, cluster, name):
+    """Checks that the session goes on, sorts right, and leaves nothing."""
+    sql = ('SELECT count(*), bool_and(i = n) FROM (SELECT i, row_number() OVER () AS n FROM'
+           ' (SELECT i FROM (SELECT i FROM generate_series(1, 20000) i ORDER BY md5(i::text)'
+           ' OFFSET 0) a ORDER BY i OFFSET 0) b) c')
+    try:
+        found = rows(cur, sql)
+        check(found == [(20000, True)], name + ': the session still sorts', found)
+    except psycopg2.Error as e:
+        check(False, name + ': the session still sorts', e)
+    clean(cluster, name)
+
+
+def logged_files(log):
+    """Sizes of the temporary files a log names (log_temp_files = 0)."""
+    return [int(size) for size in re.findall(r'temporary file: path "[^"]*", size (\d+)', log)]
+
+
+def healthy(cluster, name):
+    """Checks that the server has not crashed and has not complained."""
+    log = cluster.log()
+    bad = [line for line in log.splitlines() if 'WARNING:' in line]
+    check(not cluster.crashed() and not bad, name + ': no crash and no warning in the log',
+          '\n'.join(bad) or log[-3000:])
+
+
+def cancelled(cluster, cur, statement, seconds):
+    """Runs a statement in a thread and cancels it after `seconds`.  Gives
+    (SQLSTATE or None, seconds from the cancel request to the end)."""
+    pid = backend(cur)
+    outcome = []
+
+    def target():
+        outcome.append(error(cur, statement)[0])
+        outcome.append(time.monotonic())
+    with cluster.connect().cursor() as other:
+        thread = threading.Thread(target=target)
+        thread.start()
+        thread.join(seconds)
+        sent = time.monotonic()
+        other.execute('SELECT pg_cancel_backend(%d)' % pid)
+        thread.join(120)
+        other.connection.close()
+    if len(outcome) < 2:
+        return 'hangs', 120.0
+    return outcome[0], outcome[1] - sent

@@ -1,0 +1,181 @@
+#!/usr/bin/python3
+"""Temporary files that are damaged behind the sort's back: each kind of damage is
+an ERROR with SQLSTATE XX001 that names the file, never a crash and never a
+wrong row; the session goes on and nothing is left behind."""
+
+import os
+import threading
+
+import common
+from common import check, clean, equal, error, healthy, rows, session, skip, usable, uses
+
+DAMAGED = 'XX001'
+ROWS = 120000
+QUERY = 'SELECT i, k, pad FROM t ORDER BY k, i'
+SPOOL, RUN = b'wisc', b'WRUN'
+
+
+def table(cluster):
+    cur = common.core(cluster)
+    cur.execute("CREATE TABLE t AS SELECT i, hashint8(i) AS k, repeat('y', 40) AS pad"
+                ' FROM generate_series(1, %d) i' % ROWS)
+    cur.execute('''
+        CREATE FUNCTION gate(i int4, stop int4) RETURNS int4 LANGUAGE plpgsql AS $$
+        BEGIN
+            IF i = stop THEN PERFORM pg_advisory_xact_lock_shared(42); END IF;
+            RETURN i;
+        END $$''')
+    cur.connection.close()
+
+
+def files(cluster, magic):
+    """Full names of the temporary files that start with these bytes."""
+    found = []
+    for name in cluster.temp_files():
+        path = os.path.join(cluster.data, name)
+        with open(path, 'rb') as f:
+            if f.read(4) == magic:
+                found.append(path)
+    return found
+
+
+def overwrite(path, offset, data):
+    with open(path, 'r+b') as f:
+        f.seek(offset)
+        f.write(data)
+
+
+def flip(path, offset):
+    """Changes one bit."""
+    with open(path, 'r+b') as f:
+        f.seek(offset)
+        byte = f.read(1)[0]
+        f.seek(offset)
+        f.write(bytes([byte ^ 4]))
+
+
+def fill(byte, first, last=1.0):
+    """Overwrites a part of the file, given as shares of its length."""
+    def damage(path):
+        size = os.path.getsize(path)
+        start, end = int(size * first), int(size * last)
+        overwrite(path, start, bytes([byte]) * (end - start))
+    return damage
+
+
+def cut(share):
+    return lambda path: os.truncate(path, int(os.path.getsize(path) * share))
+
+
+def swap(path):
+    """Exchanges two stretches of the file: intact, but in each other's place."""
+    size = os.path.getsize(path)
+    length = size // 8 // 16 * 16
+    with open(path, 'r+b') as f:
+        f.seek(size // 2 // 16 * 16)
+        one = f.read(length)
+        two = f.read(length)
+        f.seek(size // 2 // 16 * 16)
+        f.write(two + one)
+
+
+SPOOL_DAMAGE = [('emptied', cut(0)), ('cut in half', cut(0.5)), ('short of its last page', cut(0.99)),
+                ('zeros in its middle', fill(0, 0.3, 0.7)), ('ones in its middle', fill(255, 0.3, 0.7))]
+RUN_DAMAGE = [('emptied', cut(0)), ('cut in half', cut(0.5)), ('zeros behind its start', fill(0, 0.1)),
+              ('ones in its middle', fill(255, 0.4, 0.9)), ('parts exchanged', swap),
+              ('one bit changed', lambda path: flip(path, os.path.getsize(path) * 3 // 4))]
+
+
+def while_reading():
+    """Damage between two FETCHes of an open cursor."""
+    with common.server() as cluster:
+        table(cluster)
+        for scroll in ('NO SCROLL', 'SCROLL'):
+            for magic, kind, damages in ((SPOOL, 'spool', SPOOL_DAMAGE), (RUN, 'run', RUN_DAMAGE)):
+                for name, damage in damages:
+                    cursor_case(cluster, scroll, magic, '%s file %s, %s cursor' % (kind, name, scroll),
+                                damage)
+        healthy(cluster, 'damage while reading')
+
+
+def cursor_case(cluster, scroll, magic, name, damage):
+    cur = session(cluster, work_mem='64kB')
+    pid = common.backend(cur)
+    cur.execute('BEGIN')
+    cur.execute('DECLARE c %s CURSOR FOR %s' % (scroll, QUERY))
+    first = rows(cur, 'FETCH 50 FROM c')
+    found = files(cluster, magic)
+    if not check(found, name + ': there is such a file', cluster.temp_files()):
+        return
+    for path in found:
+        damage(path)
+    code, message = error(cur, 'FETCH ALL FROM c')
+    named = any(os.path.basename(path) in message for path in found)
+    check(code == DAMAGED and named, name + ': XX001 and the name of the file', (code, message))
+    if code == 'lost':
+        return
+    cur.execute('ROLLBACK')
+    check(len(first) == 50 and pid == common.backend(cur), name + ': the backend survives')
+    usable(cur, cluster, name)
+    cur.connection.close()
+
+
+def before_the_merge():
+    """Damage to what was written while the input still comes."""
+    with common.server() as cluster:
+        table(cluster)
+        cases = [('run header overwritten', RUN, lambda p: overwrite(p, 0, b'#' * 32)),
+                 ('run header with another magic number', RUN, lambda p: overwrite(p, 0, b'NRUW')),
+                 ('run header with another version', RUN, lambda p: flip(p, 4)),
+                 ('run header with another count', RUN, lambda p: flip(p, 9)),
+                 ('run file emptied', RUN, cut(0)),
+                 ('first run block, one bit changed', RUN, lambda p: flip(p, 70)),
+                 ('spool file emptied', SPOOL, cut(0))]
+        for name, magic, damage in cases:
+            gate_case(cluster, name, magic, damage)
+        healthy(cluster, 'damage before the merge')
+
+
+def gate_case(cluster, name, magic, damage):
+    """The input waits for a lock in its last rows; then the file is damaged."""
+    guard = common.core(cluster)
+    guard.execute('SELECT pg_advisory_lock(42)')
+    cur = session(cluster, work_mem='64kB')
+    pid = common.backend(cur)
+    sql = ('SELECT count(s.*) FROM (SELECT gate(i, %d), k, pad FROM t ORDER BY k, i OFFSET 0) s'
+           % (ROWS - 10))
+    outcome = []
+    thread = threading.Thread(target=lambda: outcome.append(error(cur, sql)))
+    thread.start()
+    waiting = 'SELECT count(*) FROM pg_locks WHERE NOT granted AND pid = %d' % pid
+    for _ in range(1000):
+        if common.value(guard, waiting):
+            break
+        thread.join(0.02)
+    found = files(cluster, magic)
+    check(found, name + ': there is such a file', cluster.temp_files())
+    for path in found:
+        damage(path)
+    guard.connection.close()
+    thread.join(60)
+    code, message = outcome[0] if outcome else ('hangs', '')
+    named = any(os.path.basename(path) in message for path in found)
+    check(code == DAMAGED and named, name + ': XX001 and the name of the file', (code, message))
+    if code != 'lost':
+        equal(common.backend(cur), pid, name + ': the backend survives')
+        usable(cur, cluster, name)
+
+
+def main():
+    if common.options.core:
+        skip('damaged files', "PostgreSQL's own sort does not check its files")
+        return
+    with common.server() as cluster:
+        table(cluster)
+        uses(session(cluster, work_mem='64kB'), QUERY)
+    while_reading()
+    before_the_merge()
+
+
+if __name__ == '__main__':
+    common.run([main])

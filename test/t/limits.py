@@ -1,0 +1,153 @@
+#!/usr/bin/python3
+"""A sort that runs out of disk, or whose input or comparison fails: the error is
+PostgreSQL's own, nothing is left behind, and the session goes on."""
+
+import atexit
+import os
+import pwd
+import subprocess
+
+import common
+from common import check, clean, equal, error, healthy, rows, session, skip, usable, uses
+
+WIDE = "SELECT * FROM wide ORDER BY k"
+NARROW = "SELECT * FROM narrow ORDER BY k"
+DISK_FULL, LIMIT_EXCEEDED = '53100', '53400'
+
+
+def tables(cur):
+    cur.execute("CREATE TABLE wide AS SELECT i, hashint8(i) AS k, repeat('x', 500) AS pad"
+                ' FROM generate_series(1, 40000) i')
+    cur.execute('CREATE TABLE narrow AS SELECT hashint8(i) AS k FROM generate_series(1, 200000) i')
+
+
+def consume(sql):
+    """Reads every row on the server, to its last column."""
+    return 'SELECT count(s.*) FROM (%s OFFSET 0) s' % sql
+
+
+def need(cluster, cur, sql):
+    """Bytes of temporary files that a sort writes."""
+    before = len(cluster.log())
+    rows(cur, sql)
+    return sum(common.logged_files(cluster.log()[before:]))
+
+
+def temp_file_limit():
+    """The limit is met while rows are spooled, and at many places between the
+    first byte and the last, which takes in the writing of runs."""
+    with common.server(log_temp_files=0, log_min_messages='log') as cluster:
+        cur = session(cluster, work_mem='64kB')
+        tables(cur)
+        uses(cur, WIDE)
+        pid = common.backend(cur)
+        cur.execute("SET temp_file_limit = '200kB'")
+        code, message = error(cur, consume(WIDE))
+        equal(code, LIMIT_EXCEEDED, 'temp_file_limit while rows are spooled')
+        check('temp_file_limit' in message, 'the message names the limit', message)
+        cur.execute('RESET temp_file_limit')
+        usable(cur, cluster, 'after temp_file_limit in the spool')
+        for sql in (WIDE, NARROW):
+            sql = consume(sql)
+            cur.execute('RESET temp_file_limit')
+            whole = need(cluster, cur, sql)
+            check(whole > 1000000, 'the sort writes temporary files', whole)
+            codes = []
+            for percent in (1, 10, 25, 40, 50, 60, 70, 80, 90, 97):
+                cur.execute('SET temp_file_limit = %d' % (whole * percent // 102400))
+                codes.append(error(cur, sql)[0])
+                if cluster.temp_files():
+                    codes.append('files left at %d %%' % percent)
+            check(set(codes) <= {LIMIT_EXCEEDED, None} and codes.count(LIMIT_EXCEEDED) >= 4,
+                  'every temp_file_limit gives that error or none', codes)
+        cur.execute('RESET temp_file_limit')
+        usable(cur, cluster, 'after all limits')
+        equal(common.backend(cur), pid, 'it is the same backend still')
+        healthy(cluster, 'temp_file_limit')
+
+
+def no_space():
+    """A temporary tablespace on a small tmpfs."""
+    if os.getuid() != 0:
+        skip('no space left on the temporary tablespace', 'only root can mount a tmpfs')
+        return
+    with common.server() as cluster:
+        place = os.path.join(cluster.dir, 'small')
+        os.mkdir(place)
+        mounted = subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=1m,mode=777', 'wiscsort', place],
+                                 stderr=subprocess.PIPE, text=True)
+        if mounted.returncode != 0:
+            skip('no space left on the temporary tablespace', mounted.stderr.strip())
+            return
+        unmount = ['umount', '-l', place]
+        atexit.register(subprocess.run, unmount)
+        try:
+            fill_up(cluster, place)
+        finally:
+            atexit.unregister(subprocess.run)
+            subprocess.run(unmount, check=True)
+
+
+def fill_up(cluster, place):
+    folder = os.path.join(place, 'space')
+    os.mkdir(folder, 0o700)
+    user = pwd.getpwuid(os.stat(cluster.data).st_uid)
+    os.chown(folder, user.pw_uid, user.pw_gid)
+    cur = session(cluster, work_mem='64kB')
+    cur.execute("CREATE TABLESPACE small LOCATION '%s'" % folder)
+    tables(cur)
+    pid = common.backend(cur)
+    cur.execute('SET temp_tablespaces = small')
+    for size in ('1m', '3m', '8m'):
+        subprocess.run(['mount', '-o', 'remount,size=' + size, place], check=True)
+        for sql in (WIDE, NARROW):
+            if sql is NARROW and size != '1m':
+                continue
+            code, message = error(cur, consume(sql))
+            equal(code, DISK_FULL, 'no space left on a device of %s: %s' % (size, sql))
+            clean(cluster, 'no space left on ' + size)
+    subprocess.run(['mount', '-o', 'remount,size=200m', place], check=True)
+    equal(error(cur, consume(WIDE)), (None, ''), 'with enough space the same sort succeeds')
+    equal(common.backend(cur), pid, 'it is the same backend still')
+    usable(cur, cluster, 'after no space left')
+    healthy(cluster, 'no space left')
+
+
+def failing_input():
+    """Errors in what the sort reads and in what it calls."""
+    with common.server() as cluster:
+        cur = session(cluster, work_mem='64kB')
+        tables(cur)
+        for place in (1, 700, 20000, 39999):
+            code, _ = error(cur, consume('SELECT k / (i - %d) AS k, pad FROM wide ORDER BY k' % place))
+            equal(code, '22012', 'an error in row %d of the input' % place)
+            clean(cluster, 'after the error in row %d' % place)
+        cur.execute('''
+            CREATE FUNCTION touchy_cmp(a int4, b int4) RETURNS int4 IMMUTABLE LANGUAGE plpgsql AS $$
+            BEGIN
+                IF a = 777 OR b = 777 THEN RAISE EXCEPTION USING errcode = 'P0777', message = 'seven'; END IF;
+                RETURN btint4cmp(a, b);
+            END $$''')
+        for name in ('lt', 'le', 'eq', 'ge', 'gt'):
+            cur.execute('CREATE FUNCTION touchy_%s(int4, int4) RETURNS bool IMMUTABLE LANGUAGE sql'
+                        ' AS $$ SELECT int4%s($1, $2) $$' % (name, name))
+        for op, name in (('<', 'lt'), ('<=', 'le'), ('=', 'eq'), ('>=', 'ge'), ('>', 'gt')):
+            cur.execute('CREATE OPERATOR ?%s? (LEFTARG = int4, RIGHTARG = int4, FUNCTION = touchy_%s)'
+                        % (op, name))
+        cur.execute('''CREATE OPERATOR CLASS touchy_ops FOR TYPE int4 USING btree AS OPERATOR 1 ?<?,
+            OPERATOR 2 ?<=?, OPERATOR 3 ?=?, OPERATOR 4 ?>=?, OPERATOR 5 ?>?,
+            FUNCTION 1 touchy_cmp(int4, int4)''')
+        for memory in ('64kB', '64MB'):
+            cur.execute("SET work_mem = '%s'" % memory)
+            for n in (700, 5000):
+                sql = 'SELECT i %% %d AS k FROM wide WHERE i < 6000 ORDER BY i %% %d USING ?<?' % (n, n)
+                code, _ = error(cur, consume(sql))
+                equal(code, 'P0777' if n > 777 else None,
+                      'an error in a comparison function, work_mem %s, %d values' % (memory, n))
+                clean(cluster, 'after the error in the comparison')
+        usable(cur, cluster, 'after errors of input and comparison')
+        healthy(cluster, 'errors of input and comparison')
+
+
+if __name__ == '__main__':
+    common.run([temp_file_limit, no_space, failing_input])
