@@ -73,7 +73,7 @@ ifeq ($(WITH_LIBPMEM),yes)
 PG_CPPFLAGS += -DHAVE_LIBPMEM
 endif
 PG_CPPFLAGS += -I$(CURDIR)/src
-PG_CFLAGS += -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers $(WERROR)
+PG_CFLAGS += -Wall -Wextra -Wno-unused-parameter -MMD -MP $(WERROR)
 
 # JIT cannot inline anything useful from here: no bitcode, no need for clang.
 override with_llvm := no
@@ -82,7 +82,6 @@ PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
 
 # Objects know their headers.
-CFLAGS += -MMD -MP
 -include $(OBJS:.o=.d)
 EXTRA_CLEAN += $(OBJS:.o=.d)
 

@@ -203,6 +203,7 @@ class Bench:
         try:
             self.load(cell)
             self.prepare_cache(cell)
+            result['shared_buffers'] = self.server().settings['shared_buffers']
             files = self.files(cell)
             sessions = {side: self.session(cell, side) for side in SIDES}
             self.check_plans(cell, sessions, result)
@@ -258,7 +259,8 @@ class Bench:
         timed = []
         for number in range(pairs + 1):
             self.touch(cell, files)
-            pair = {'counted': number > 0, 'order': 'AB' if number % 2 == 0 else 'BA'}
+            pair = {'counted': number > 0, 'order': 'AB' if number % 2 == 0 else 'BA',
+                    'load_average': os.getloadavg()[0]}
             for side in SIDES if number % 2 == 0 else SIDES[::-1]:
                 if cell.cache == 'cold':
                     self.touch(cell, files)
@@ -298,7 +300,7 @@ class Bench:
         if set(counts) != {cell.rows}:
             raise Refused('a run gave %s rows instead of %d' % (counts, cell.rows))
         after = self._disk_reads(conn)
-        return {'seconds': seconds,
+        return {'seconds': round(seconds, 6),
                 'disk_read_bytes': None if after is None else after - before}
 
     @staticmethod

@@ -27,13 +27,28 @@
 #include "optimizer/paths.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
-#include "utils/pg_locale.h"
 #include "utils/wait_event.h"
 #if PG_VERSION_NUM >= 180000
 #include "commands/explain_format.h"
 #include "commands/explain_state.h"
 #include "access/cmptype.h"
 #include "utils/relcache.h"
+#endif
+
+/*
+ * pg_locale.h includes ICU's headers, which a server package does not bring.
+ * Without USE_ICU it does not; the fields used here are not affected.
+ */
+#if PG_VERSION_NUM >= 180000
+#ifdef USE_ICU
+#undef USE_ICU
+#include "utils/pg_locale.h"
+#define USE_ICU 1
+#else
+#include "utils/pg_locale.h"
+#endif
+#else
+extern bool lc_collate_is_c(Oid collation);
 #endif
 
 /* Is this collation ordered as bytes?  False for no collation at all. */

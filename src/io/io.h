@@ -51,6 +51,6 @@ struct WsMapping
 extern void ws_sigbus_register(WsMapping *mapping);
 extern void ws_sigbus_forget(WsMapping *mapping);
 
-extern void ws_corrupt(const char *filename, const char *what) pg_attribute_noreturn();
+extern void ws_corrupt(const char *filename, const char *what) __attribute__((noreturn));
 
 #endif							/* WS_IO_H */

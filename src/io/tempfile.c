@@ -142,7 +142,7 @@ ws_tempfile_map(WsTempFile *tf, int64 bytes)
 	MappedTempFile *m = (MappedTempFile *) tf;
 	void	   *base;
 
-	if (tf->mapping != NULL && tf->mapping->bytes == bytes)
+	if (tf->mapping != NULL && tf->mapping->bytes == (Size) bytes)
 		return tf->mapping->base;
 	unmap(m);
 

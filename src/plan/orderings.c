@@ -117,7 +117,7 @@ ws_useful_orderings(PlannerInfo *root, RelOptInfo *rel)
 	ListCell   *lc;
 	int			peer = -1;
 
-	for (int i = 0; i < lengthof(own); i++)
+	for (int i = 0; i < (int) lengthof(own); i++)
 		if (computable(root, rel, own[i]))
 			orderings = add_ordering(orderings, own[i]);
 

@@ -49,8 +49,11 @@ ws_spool_address(const WsSpool *spool, uint64 pointer)
 		: spool->region->base + (offset - spool->flushed);
 }
 
-/* Asks the CPU for the first cache lines of a row. */
-static inline void
+/*
+ * Asks the CPU for the first cache lines of a row.  Always inline: gcc 12 takes
+ * a function that only prefetches for one without effects, and drops the call.
+ */
+static pg_attribute_always_inline void
 ws_spool_prefetch(const WsSpool *spool, uint64 pointer)
 {
 	const char *p = ws_spool_address(spool, pointer);

@@ -14,7 +14,7 @@ class Query:
     total: the whole sequence must agree.  ignore: columns whose text may
     differ between equal values.  explain: the statement to EXPLAIN.
     superset: for a LIMIT over peers, a query that has all candidate rows.
-    settings: SET before, RESET after."""
+    settings: SET before, RESET after.  forced: with wiscsort.debug_force."""
 
     def __init__(self, steps, ranks=0, total=False, ignore=(), explain=None, superset=None,
                  settings=None):
@@ -24,6 +24,7 @@ class Query:
         self.superset = superset
         self.settings = dict(settings or {})
         self.kind = self.number = None
+        self.forced = True
 
 
 PARALLEL = {'parallel_setup_cost': 0, 'parallel_tuple_cost': 0, 'min_parallel_table_scan_size': 0,
@@ -233,13 +234,14 @@ def function_scan(m):
 
 def join(m):
     key = m.joinable()
-    pairs = [(k, m.rng.choice('ab')) for k in m.keys(1, 3)]
+    outer = m.rng.choice(['', '', 'LEFT']) if m.tables.n < 2000 else ''
+    # the ranks of missing rows are null, whatever rank a null key has
+    pairs = [(k, m.rng.choice('a' if outer else 'ab')) for k in m.keys(1, 3)]
     fan = m.tables.fan_out(key.column) * m.tables.n2 / max(m.tables.n, 1)
     total = m.chance(0.5)
     method = m.rng.choice([{}, MERGE_JOIN, {'enable_hashjoin': 'off', 'enable_mergejoin': 'off'}])
     return Query('SELECT %s, a.id, b.id%s FROM t1 a %s JOIN t2 b ON %s = %s AND %s%s' % (
-        m.ranks(pairs), m.columns('a'), m.rng.choice(['', '', 'LEFT']) if m.tables.n < 2000 else '',
-        key.at('a'), key.at('b'), m.every(4000)(fan),
+        m.ranks(pairs), m.columns('a'), outer, key.at('a'), key.at('b'), m.every(4000)(fan),
         m.order(pairs, *(['a.id', 'b.id'] if total else []))), len(pairs), total, settings=method)
 
 
@@ -437,6 +439,8 @@ def make(seed, number, tables):
         query.settings.update(PARALLEL)
         if rng.random() < 0.15:
             query.settings['force_parallel'] = 'on'
+        # under debug_force no parallel plan is cheaper than a serial one
+        query.forced = rng.random() < 0.3
     for name, share in (('enable_incremental_sort', 0.2), ('enable_sort', 0.05),
                         ('enable_seqscan', 0.05), ('enable_memoize', 0.1)):
         if rng.random() < share:

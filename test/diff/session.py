@@ -22,7 +22,6 @@ from cluster import Cluster  # noqa: E402
 
 AS_TEXT = psycopg2.extensions.new_type(tuple(psycopg2.extensions.string_types), 'AS_TEXT',
                                        psycopg2.extensions.UNICODE)
-FORCED = {'wiscsort.enable': 'on', 'wiscsort.debug_force': 'on', 'wiscsort.threshold': '0'}
 DATABASES = [('plain', "LOCALE 'C'"), ('utf8', "LOCALE 'C.UTF-8'"),
              ('icu', "LOCALE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'en'")]
 SORT_NODE = re.compile(r'(^|->)\s*(Incremental )?Sort\b', re.M)
@@ -227,7 +226,7 @@ class Session:
         for memory in options.work_mem:
             kernel = rng.choice(self.kernels)
             self.where = 'work_mem %s, sort_kernel %s' % (memory, kernel)
-            self.configure(memory, kernel)
+            self.configure(memory, kernel, query.forced)
             if memory == options.work_mem[0] and sorts:
                 self.count(query, counts, self.plan(query))
             got = [self.execute(step) for step in query.steps]
@@ -236,7 +235,7 @@ class Session:
                 if problem == ROWS_DIFFER and query.superset:
                     self.configure('64MB', None)
                     problem = not_within(have, self.execute(query.superset))
-                    self.configure(memory, kernel)
+                    self.configure(memory, kernel, query.forced)
                 if problem:
                     return '%s, statement %d: %s\n%s' % (
                         self.where, number + 1, problem, first_difference(query, want, have))
@@ -245,7 +244,7 @@ class Session:
         self.configure('64MB', None)
         return None
 
-    def configure(self, memory, kernel):
+    def configure(self, memory, kernel, forced=True):
         """kernel None: PostgreSQL's own sort."""
         self.execute("SET work_mem = '%s'" % memory)
         if self.options.core_only:
@@ -253,7 +252,9 @@ class Session:
         if kernel is None:
             self.execute('SET wiscsort.enable = off')
         else:
-            self.set(dict(FORCED, **{'wiscsort.sort_kernel': kernel}))
+            self.set({'wiscsort.enable': 'on', 'wiscsort.threshold': '0',
+                      'wiscsort.debug_force': 'on' if forced else 'off',
+                      'wiscsort.sort_kernel': kernel})
 
     def plan(self, query):
         return '\n'.join(row[0] for row in self.execute('EXPLAIN (COSTS OFF) ' + query.explain))
@@ -264,6 +265,7 @@ class Session:
         counts['used'] += used
         counts['ordered ' + query.kind] += 1
         counts['used ' + query.kind] += used
+        counts['parallel'] += used and 'Gather' in plan
 
     def count_passes(self, query, counts):
         if self.options.core_only or query.kind not in ('plain', 'digest', 'limited', 'window'):
@@ -282,7 +284,7 @@ class Session:
         if options.core_only:
             command += ' --core-only'
         lines = ['seed %d, query %d (%s): %s' % (seed, query.number, query.kind, failure)]
-        lines += ['  settings: %s' % query.settings]
+        lines += ['  settings: %s%s' % (query.settings, '' if query.forced else ', not forced')]
         lines += ['  ' + step for step in query.steps]
         lines += ['  reproduce: ' + command]
         return '\n'.join(lines)

@@ -31,6 +31,7 @@ END $$;
 CREATE FUNCTION wtest.core_key_lines(query text) RETURNS text[]
 LANGUAGE sql SET wiscsort.enable = off AS $$ SELECT wtest.key_lines(query) $$;
 
+SET enable_hashagg = off;
 SELECT array_to_string(wtest.key_lines(q), ' / ') AS key_lines,
        wtest.key_lines(q) = wtest.core_key_lines(q) AS as_core, wtest.uses(q)
   FROM unnest(ARRAY[
@@ -55,6 +56,7 @@ SELECT array_to_string(wtest.key_lines(q), ' / ') AS key_lines,
     'SELECT g, g % 3 FROM generate_series(1, 100) g ORDER BY 2, 1 DESC',
     'SELECT id, row_number() OVER (ORDER BY v DESC, id) FROM wtest.x']) WITH ORDINALITY u(q, o)
  ORDER BY o;
+RESET enable_hashagg;
 
 -- Properties, in their order. A plan's WiscSort node holds core's own properties and these.
 CREATE FUNCTION wtest.properties(query text) RETURNS SETOF text

@@ -19,7 +19,7 @@ BEGIN
     FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, BUFFERS OFF) ' || query LOOP
         line := regexp_replace(line, ' \(actual.*\)$', '');
         CONTINUE WHEN line ~ 'Disabled:|Index Searches:|Storage:';
-        RETURN NEXT regexp_replace(line, '\d+', 'N', 'g');
+        RETURN NEXT regexp_replace(line, '\d+( (?=kB))?', 'N', 'g');
     END LOOP;
 END $$;
 

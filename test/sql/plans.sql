@@ -24,7 +24,7 @@ SELECT * FROM wtest.plan('SELECT id FROM wtest.a ORDER BY lower(s), k DESC NULLS
 SET enable_mergejoin = off;
 SET enable_nestloop = off;
 SELECT * FROM wtest.plan('SELECT a.id, b.w FROM wtest.a JOIN wtest.b USING (id) ORDER BY b.k, a.k');
-SELECT * FROM wtest.plan('SELECT v, count(*) FROM wtest.a GROUP BY v ORDER BY count(*) DESC');
+SELECT * FROM wtest.plan('SELECT v, count(*) FROM (SELECT v FROM wtest.a OFFSET 0) s GROUP BY ROLLUP (v) ORDER BY count(*) DESC');
 SELECT * FROM wtest.plan('SELECT * FROM generate_series(1, 10) g ORDER BY g DESC');
 SELECT * FROM wtest.plan('SELECT * FROM (VALUES (3), (1), (2)) v(x) ORDER BY x');
 SELECT bool_or(line ~ 'WiscSort') AS ours, bool_or(line ~ '^ *Sort ') AS core
@@ -37,7 +37,7 @@ RESET enable_mergejoin;
 SET enable_hashjoin = off;
 SET enable_nestloop = off;
 SELECT * FROM wtest.plan('SELECT count(a.v), count(b.w) FROM wtest.a JOIN wtest.b ON a.k = b.k');
-SELECT * FROM wtest.plan('SELECT count(a.v), count(b.w) FROM wtest.a LEFT JOIN wtest.b ON a.k = b.k AND a.id = b.id');
+SELECT * FROM wtest.plan('SELECT count(a.v), count(b.w) FROM wtest.a LEFT JOIN wtest.b ON a.k = b.k');
 SELECT * FROM wtest.plan('SELECT count(a.v), count(b.w) FROM wtest.a FULL JOIN wtest.b ON a.k = b.k');
 RESET enable_nestloop;
 RESET enable_hashjoin;
@@ -65,17 +65,19 @@ SELECT bool_or(line ~ 'WiscSort') AS ours, bool_or(line ~ '^ *Sort ') AS core
 SELECT bool_or(line ~ 'WiscSort') AS ours, bool_or(line ~ '^ *Sort ') AS core
   FROM wtest.plan('SELECT * FROM wtest.part_1 ORDER BY k') line;
 
--- Under Gather Merge.
+-- Under Gather Merge, where the planner finds it cheaper.
+SET wiscsort.debug_force = off;
+SET work_mem = '64kB';
 SET max_parallel_workers_per_gather = 2;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
 SELECT * FROM wtest.plan('SELECT * FROM wtest.a ORDER BY k');
 SET max_parallel_workers_per_gather = 0;
+RESET work_mem;
 
 -- An index that gives the order makes a sort needless.
 CREATE INDEX a_id ON wtest.a (id);
-SET wiscsort.debug_force = off;
 SET enable_seqscan = off;
 SET enable_bitmapscan = off;
 SELECT * FROM wtest.plan('SELECT * FROM wtest.a ORDER BY id');
@@ -110,9 +112,18 @@ SELECT bool_and(wtest.off(q)) AS all_off
 SET wiscsort.enable = off;
 SELECT * FROM wtest.plan('SELECT * FROM wtest.a ORDER BY k');
 SET wiscsort.enable = on;
+
+-- enable_sort = off is about this sort, too: it does not displace a path without one.
+CREATE INDEX a_k ON wtest.a (k);
+SET wiscsort.debug_force = off;
 SET enable_sort = off;
-SELECT wtest.uses('SELECT * FROM wtest.a ORDER BY k') IS NOT NULL AS planned;
+SET enable_bitmapscan = off;
+SET random_page_cost = 50;
+SELECT * FROM wtest.plan('SELECT * FROM wtest.a ORDER BY k');
+RESET random_page_cost;
+RESET enable_bitmapscan;
 RESET enable_sort;
+DROP INDEX wtest.a_k;
 
 -- The same rows through all of these.
 SET wiscsort.threshold = 0;
@@ -130,6 +141,12 @@ SELECT wtest.compare('SELECT k, count(*), min(id) FROM wtest.a GROUP BY k ORDER 
        wtest.compare('SELECT DISTINCT v, k FROM wtest.a ORDER BY v, k') AS "distinct",
        wtest.compare('SELECT id, v, sum(k) OVER (PARTITION BY v ORDER BY id DESC), rank() OVER (ORDER BY k, id) FROM wtest.a ORDER BY id') AS windows,
        wtest.compare('SELECT * FROM wtest.part ORDER BY k, id') AS partitions;
+RESET enable_hashjoin;
+RESET enable_nestloop;
+RESET enable_hashagg;
 SET max_parallel_workers_per_gather = 2;
-SELECT wtest.compare('SELECT * FROM wtest.a ORDER BY k, id') AS gather_merge,
-       wtest.compare('SELECT id, v FROM wtest.part ORDER BY v, id DESC') AS gather_merge_partitions;
+SELECT wtest.compare_as_set('SELECT * FROM wtest.a ORDER BY k, id') AS gather_merge,
+       wtest.compare_as_set('SELECT id, v FROM wtest.part ORDER BY v, id DESC') AS gather_merge_partitions,
+       wtest.compare_as_set('SELECT k, count(*) FROM (SELECT * FROM wtest.a ORDER BY s) t GROUP BY k ORDER BY 2, 1') AS with_aggregate;
+SELECT bool_or(line ~ 'Gather Merge') AS gather_merge
+  FROM wtest.plan('SELECT array_agg(s::text) FROM (SELECT * FROM wtest.a ORDER BY k, id) s') line;

@@ -87,10 +87,11 @@ def phases():
     with common.server() as cluster:
         tables(cluster)
         cur = session(cluster, work_mem='64kB')
-        slow_input = ('SELECT count(s.*) FROM (SELECT k, CASE WHEN k %% 100000 = 0 THEN pg_sleep(30) END'
-                      ' FROM wide WHERE k > %d ORDER BY k OFFSET 0) s')
+        slow_input = ('SELECT count(s.*) FROM (SELECT * FROM (SELECT k, CASE WHEN k %% 100000 = 0 THEN'
+                      ' pg_sleep(30) END FROM wide WHERE k > %d OFFSET 0) r ORDER BY k OFFSET 0) s')
         for first in (99999, 0, 5000):
             sql = slow_input % first
+            uses(cur, sql)
             code, latency = cancelled(cluster, cur, sql, 0.5)
             check(code == CANCELED and latency < LATENCY, 'cancel while the input waits, after %d rows'
                   % (100000 - first), (code, latency))
@@ -121,6 +122,8 @@ def parallel():
         tables(cluster)
         cur = session(cluster, work_mem='64kB', parallel_setup_cost=0, parallel_tuple_cost=0,
                       min_parallel_table_scan_size=0, max_parallel_workers_per_gather=2)
+        if not common.options.core:
+            cur.execute('SET wiscsort.debug_force = off')
         sql = 'SELECT * FROM texts ORDER BY t COLLATE icu OFFSET 249999'
         check('Gather Merge' in common.explain(cur, sql), 'the plan is parallel', common.explain(cur, sql))
         uses(cur, sql)

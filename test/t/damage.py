@@ -142,8 +142,8 @@ def gate_case(cluster, name, magic, damage):
     guard.execute('SELECT pg_advisory_lock(42)')
     cur = session(cluster, work_mem='64kB')
     pid = common.backend(cur)
-    sql = ('SELECT count(s.*) FROM (SELECT gate(i, %d), k, pad FROM t ORDER BY k, i OFFSET 0) s'
-           % (ROWS - 10))
+    sql = ('SELECT count(s.*) FROM (SELECT * FROM (SELECT gate(i, %d) AS i, k, pad FROM t OFFSET 0) r'
+           ' ORDER BY k, i OFFSET 0) s' % (ROWS - 10))
     outcome = []
     thread = threading.Thread(target=lambda: outcome.append(error(cur, sql)))
     thread.start()
