@@ -17,7 +17,7 @@ PGFILEDESC = "wiscsort - external sorts on keys and pointers"
 
 OBJS = \
 	src/wiscsort.o src/guc.o \
-	src/plan/orderings.o src/plan/paths.o src/plan/rewrite.o src/plan/cost.o \
+	src/plan/orderings.o src/plan/paths.o src/plan/rewrite.o src/plan/cost.o src/plan/finish.o \
 	src/key/keyspec.o src/key/normalize.o src/key/compare.o \
 	src/index/indexmap.o src/index/sort.o src/index/ties.o \
 	src/run/runfile.o src/run/formation.o \

@@ -19,7 +19,6 @@
 
 #include "executor/executor.h"
 #include "miscadmin.h"
-#include "nodes/makefuncs.h"
 #include "optimizer/tlist.h"
 
 static const CustomExecMethods exec_methods;
@@ -60,31 +59,6 @@ read_columns(WsSortState *state, List *private)
 	}
 }
 
-/*
- * EXPLAIN finds the meaning of our output columns in custom_scan_tlist.  The
- * planner's copy of it has Vars that cannot be deparsed above a set operation;
- * this one says "the column of the outer plan", as a Sort's target list does.
- * Plans are read-only here, hence a shallow copy.
- */
-static Plan *
-plan_for_explain(CustomScan *cscan)
-{
-	CustomScan *copy = makeNode(CustomScan);
-	List	   *tlist = NIL;
-	ListCell   *lc;
-
-	memcpy(copy, cscan, sizeof(CustomScan));
-	foreach(lc, outerPlan(cscan)->targetlist)
-	{
-		TargetEntry *tle = flatCopyTargetEntry(lfirst(lc));
-
-		tle->expr = (Expr *) makeVarFromTargetEntry(OUTER_VAR, tle);
-		tlist = lappend(tlist, tle);
-	}
-	copy->custom_scan_tlist = tlist;
-	return (Plan *) copy;
-}
-
 static void
 begin_sort(CustomScanState *node, EState *estate, int eflags)
 {
@@ -101,7 +75,6 @@ begin_sort(CustomScanState *node, EState *estate, int eflags)
 	ExecInitScanTupleSlot(estate, &node->ss,
 						  ExecGetResultType(outerPlanState(node)), &TTSOpsHeapTuple);
 	ExecAssignScanProjectionInfoWithVarno(&node->ss, INDEX_VAR);
-	node->ss.ps.plan = plan_for_explain(cscan);
 }
 
 /* Reads the whole input and sorts it. */

@@ -35,7 +35,7 @@ add_ordering(List *orderings, List *pathkeys)
 
 /* Can the relation's rows be sorted by these keys, before any join? */
 static bool
-computable(PlannerInfo *root, RelOptInfo *rel, List *pathkeys)
+computable(PlannerInfo *root, RelOptInfo *rel, List *pathkeys, bool parallel)
 {
 	ListCell   *lc;
 
@@ -43,7 +43,7 @@ computable(PlannerInfo *root, RelOptInfo *rel, List *pathkeys)
 	{
 		EquivalenceClass *ec = lfirst_node(PathKey, lc)->pk_eclass;
 
-		if (ec->ec_has_volatile || !relation_can_be_sorted_early(root, rel, ec, false))
+		if (ec->ec_has_volatile || !relation_can_be_sorted_early(root, rel, ec, parallel))
 			return false;
 	}
 	return pathkeys != NIL;
@@ -83,7 +83,8 @@ mergeable_classes(PlannerInfo *root, RelOptInfo *rel)
 
 /* The shared classes of two relations as one ordering, the same for both. */
 static List *
-shared_ordering(PlannerInfo *root, RelOptInfo *rel, List *classes, int peer)
+shared_ordering(PlannerInfo *root, RelOptInfo *rel, List *classes, int peer,
+				bool parallel)
 {
 	List	   *pathkeys = NIL;
 	ListCell   *lc;
@@ -94,7 +95,7 @@ shared_ordering(PlannerInfo *root, RelOptInfo *rel, List *classes, int peer)
 		PathKey    *pk;
 
 		if (!bms_is_member(peer, ec->ec_relids) || ec->ec_has_volatile ||
-			!relation_can_be_sorted_early(root, rel, ec, false))
+			!relation_can_be_sorted_early(root, rel, ec, parallel))
 			continue;
 		pk = ws_ascending_pathkey(root, ec);
 		if (!list_member_ptr(pathkeys, pk))
@@ -105,10 +106,11 @@ shared_ordering(PlannerInfo *root, RelOptInfo *rel, List *classes, int peer)
 
 /*
  * The orderings, each a List of PathKey, that are worth a sorted path of
- * `rel`, longest demands first.  Lists belong to the planner's context.
+ * `rel`.  With `parallel`, only those whose expressions a parallel worker may
+ * evaluate.  Lists belong to the planner's context.
  */
 List *
-ws_useful_orderings(PlannerInfo *root, RelOptInfo *rel)
+ws_useful_orderings(PlannerInfo *root, RelOptInfo *rel, bool parallel)
 {
 	List	   *own[] = {root->query_pathkeys, root->sort_pathkeys,
 		root->group_pathkeys, root->window_pathkeys, root->distinct_pathkeys};
@@ -118,7 +120,7 @@ ws_useful_orderings(PlannerInfo *root, RelOptInfo *rel)
 	int			peer = -1;
 
 	for (int i = 0; i < (int) lengthof(own); i++)
-		if (computable(root, rel, own[i]))
+		if (computable(root, rel, own[i], parallel))
 			orderings = add_ordering(orderings, own[i]);
 
 	classes = mergeable_classes(root, rel);
@@ -127,13 +129,14 @@ ws_useful_orderings(PlannerInfo *root, RelOptInfo *rel)
 	{
 		if (!bms_is_member(peer, rel->relids))
 			orderings = add_ordering(orderings,
-									 shared_ordering(root, rel, classes, peer));
+									 shared_ordering(root, rel, classes, peer,
+													 parallel));
 	}
 	foreach(lc, classes)
 	{
 		List	   *pathkeys = list_make1(ws_ascending_pathkey(root, lfirst(lc)));
 
-		if (computable(root, rel, pathkeys))
+		if (computable(root, rel, pathkeys, parallel))
 			orderings = add_ordering(orderings, pathkeys);
 	}
 	return orderings;

@@ -89,6 +89,7 @@ plan_sort(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
 	cscan->scan.scanrelid = 0;
 	cscan->flags = best_path->flags;
 	cscan->methods = &ws_scan_methods;
+	ws_plan_has_node();
 	return &cscan->scan.plan;
 }
 
@@ -210,52 +211,47 @@ relation_eligible(RelOptInfo *rel, RangeTblEntry *rte)
 	return true;
 }
 
+/* Adds a WiscSort of `input` for each ordering that is useful. */
+static void
+sort_input(PlannerInfo *root, RelOptInfo *rel, Path *input, bool partial)
+{
+	bool		cores_limit = limit_is_cores(root, rel);
+	ListCell   *lc;
+
+	foreach(lc, ws_useful_orderings(root, rel, partial))
+	{
+		List	   *pathkeys = lfirst(lc);
+		CustomPath *cpath;
+
+		if (pathkeys_contained_in(pathkeys, input->pathkeys) ||
+			(cores_limit && pathkeys_contained_in(root->query_pathkeys, pathkeys)))
+			continue;
+		cpath = ws_wrap_sort(root, create_sort_path(root, rel, input, pathkeys, -1.0));
+		if (partial)
+			add_partial_path(rel, (Path *) cpath);
+		else
+			add_path(rel, (Path *) cpath);
+	}
+}
+
 /* set_rel_pathlist_hook: sorted paths of a base relation. */
 static void
 add_sorted_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 {
-	List	   *orderings;
-	ListCell   *lc;
 	Path	   *input;
-	bool		cores_limit;
 
 	if (next_rel_hook != NULL)
 		next_rel_hook(root, rel, rti, rte);
 	if (!ws_enable || !relation_eligible(rel, rte) ||
 		!ws_sort_considered(rel->rows, rel->reltarget->width))
 		return;
-	orderings = ws_useful_orderings(root, rel);
-	if (orderings == NIL || (input = cheapest_input(root, rel, rel->pathlist)) == NULL)
-		return;
-	cores_limit = limit_is_cores(root, rel);
 
-	foreach(lc, orderings)
-	{
-		List	   *pathkeys = lfirst(lc);
-
-		if (pathkeys_contained_in(pathkeys, input->pathkeys) ||
-			(cores_limit && pathkeys_contained_in(root->query_pathkeys, pathkeys)))
-			continue;
-		add_path(rel, (Path *) ws_wrap_sort(root, create_sort_path(root, rel, input,
-																   pathkeys, -1.0)));
-	}
-
-	if (rel->consider_parallel && rel->partial_pathlist != NIL &&
-		(input = cheapest_input(root, rel, rel->partial_pathlist)) != NULL)
-	{
-		foreach(lc, orderings)
-		{
-			List	   *pathkeys = lfirst(lc);
-
-			if (!ws_sort_considered(input->rows, rel->reltarget->width) ||
-				pathkeys_contained_in(pathkeys, input->pathkeys) ||
-				(cores_limit && pathkeys_contained_in(root->query_pathkeys, pathkeys)))
-				continue;
-			add_partial_path(rel, (Path *) ws_wrap_sort(root,
-														create_sort_path(root, rel, input,
-																		 pathkeys, -1.0)));
-		}
-	}
+	input = cheapest_input(root, rel, rel->pathlist);
+	if (input != NULL)
+		sort_input(root, rel, input, false);
+	input = rel->consider_parallel ? cheapest_input(root, rel, rel->partial_pathlist) : NULL;
+	if (input != NULL && ws_sort_considered(input->rows, rel->reltarget->width))
+		sort_input(root, rel, input, true);
 }
 
 /* create_upper_paths_hook: Sorts left in the finished path trees. */
@@ -277,4 +273,5 @@ ws_install_planner_hooks(void)
 	set_rel_pathlist_hook = add_sorted_paths;
 	next_upper_hook = create_upper_paths_hook;
 	create_upper_paths_hook = replace_sorts;
+	ws_install_finish_hook();
 }

@@ -10,7 +10,7 @@
 #include "nodes/pathnodes.h"
 
 /* ---- orderings.c ---- */
-extern List *ws_useful_orderings(PlannerInfo *root, RelOptInfo *rel);
+extern List *ws_useful_orderings(PlannerInfo *root, RelOptInfo *rel, bool parallel);
 
 /* ---- paths.c ---- */
 extern void ws_install_planner_hooks(void);
@@ -25,6 +25,10 @@ typedef struct WsSaved
 } WsSaved;
 
 extern void ws_rewrite_final(PlannerInfo *root, RelOptInfo *final_rel);
+
+/* ---- finish.c ---- */
+extern void ws_plan_has_node(void);
+extern void ws_install_finish_hook(void);
 
 /* ---- cost.c ---- */
 extern bool ws_sort_considered(double rows, int width);

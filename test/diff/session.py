@@ -141,9 +141,9 @@ class Session:
         except psycopg2.Error as error:
             result.failures.append('seed %d: the tables failed: %s' % (seed, error))
         except Lost:
+            self.recover()
             result.failures.append('seed %d: the server closed the connection:\n%s'
                                    % (seed, self.new_log()))
-            self.recover()
         finally:
             self.conn.close()
         left = self.left_behind()

@@ -91,6 +91,19 @@ DROP INDEX wtest.a_id;
 SELECT * FROM wtest.plan('SELECT * FROM wtest.a ORDER BY k LIMIT 10');
 SELECT * FROM wtest.plan('SELECT * FROM wtest.a ORDER BY k LIMIT 10 OFFSET 5');
 SELECT * FROM wtest.plan('SELECT * FROM (SELECT * FROM wtest.a ORDER BY k LIMIT 10) s JOIN wtest.b USING (id) ORDER BY w LIMIT 3') LIMIT 2;
+-- A LIMIT reaches through a subquery and a CTE, one that does not fit work_mem does not count, nor does one
+-- that an aggregate or WITH TIES stands in front of.
+SELECT * FROM wtest.plan('SELECT * FROM (SELECT * FROM wtest.a ORDER BY k) s LIMIT 10');
+SELECT * FROM wtest.plan('WITH s AS (SELECT id + 1, k FROM wtest.a ORDER BY s) SELECT k FROM s LIMIT 10');
+SET wiscsort.debug_force = on;
+SELECT * FROM wtest.plan('SELECT * FROM wtest.a ORDER BY k LIMIT 10');
+SELECT * FROM wtest.plan('SELECT * FROM (SELECT * FROM wtest.a ORDER BY k) s LIMIT 10');
+SELECT * FROM wtest.plan('SELECT v, count(*) FROM (SELECT * FROM wtest.a ORDER BY k OFFSET 0) s GROUP BY v LIMIT 1');
+SELECT * FROM wtest.plan('SELECT k FROM wtest.a ORDER BY k FETCH FIRST 10 ROWS WITH TIES');
+SET work_mem = '64kB';
+SELECT * FROM wtest.plan('SELECT * FROM wtest.a ORDER BY k LIMIT 4000');
+RESET work_mem;
+SET wiscsort.debug_force = off;
 
 -- The threshold: by default only what core would spill, which is nothing here.
 RESET wiscsort.threshold;

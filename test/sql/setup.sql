@@ -156,3 +156,10 @@ SELECT * FROM wtest.plan('SELECT 1');
 SELECT wtest.uses('SELECT 1'), wtest.off('SELECT 1');
 SELECT wtest.difference('{a,b}', '{a}'), wtest.difference('{a,b}', '{a,c}'), wtest.difference('{a}', '{a}') IS NULL AS equal;
 SELECT wtest.error('SELECT 1/0'), wtest.error('SELECT 1');
+
+-- Tables that several tests use.
+CREATE TABLE wtest.e (id int NOT NULL, k int, pad text);
+INSERT INTO wtest.e SELECT i, (i * 37) % 101, repeat('e', i % 50) FROM generate_series(1, 100) i;
+CREATE TABLE wtest.big (id int NOT NULL, k int NOT NULL, pad text);
+INSERT INTO wtest.big SELECT i, hashint4(i), repeat('b', i % 60) FROM generate_series(1, 8000) i;
+ANALYZE wtest.e, wtest.big;

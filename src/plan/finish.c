@@ -1,0 +1,112 @@
+/*-------------------------------------------------------------------------
+ * finish.c - last touches to a finished plan, for EXPLAIN.
+ *
+ * EXPLAIN finds the meaning of a custom scan's columns in custom_scan_tlist.
+ * The planner requires expressions there that are equal to those of the
+ * input's target list, and above a set operation these are Vars of no
+ * relation, which cannot be deparsed: "bogus varno".  Core's own nodes say
+ * "column n of the outer plan" instead, once setrefs.c is through; so this
+ * walks the plan when planning has ended and writes the same into our nodes.
+ *
+ * Execution does not depend on it: only the types of custom_scan_tlist matter
+ * there, and they stay.
+ *-------------------------------------------------------------------------
+ */
+#include "plan/plan.h"
+
+#include "exec/exec.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "optimizer/planner.h"
+
+static planner_hook_type next_planner_hook = NULL;
+
+/* This process has made a node of ours; until then there is nothing to find. */
+static bool made_nodes = false;
+
+static void finish(Plan *plan);
+
+static void
+finish_list(List *plans)
+{
+	ListCell   *lc;
+
+	foreach(lc, plans)
+		finish(lfirst(lc));
+}
+
+static void
+finish(Plan *plan)
+{
+	if (plan == NULL)
+		return;
+	check_stack_depth();
+	switch (nodeTag(plan))
+	{
+		case T_Append:
+			finish_list(((Append *) plan)->appendplans);
+			break;
+		case T_MergeAppend:
+			finish_list(((MergeAppend *) plan)->mergeplans);
+			break;
+		case T_SubqueryScan:
+			finish(((SubqueryScan *) plan)->subplan);
+			break;
+		case T_CustomScan:
+			{
+				CustomScan *cscan = (CustomScan *) plan;
+				List	   *tlist = NIL;
+				ListCell   *lc;
+
+				finish_list(cscan->custom_plans);
+				if (cscan->methods != &ws_scan_methods)
+					break;
+				foreach(lc, outerPlan(plan)->targetlist)
+				{
+					TargetEntry *tle = flatCopyTargetEntry(lfirst(lc));
+
+					tle->expr = (Expr *) makeVarFromTargetEntry(OUTER_VAR, lfirst(lc));
+					tlist = lappend(tlist, tle);
+				}
+				cscan->custom_scan_tlist = tlist;
+				break;
+			}
+		default:
+			break;
+	}
+	finish(outerPlan(plan));
+	finish(innerPlan(plan));
+}
+
+static PlannedStmt *
+finish_plan(Query *parse, const char *query_string, int cursor_options,
+			ParamListInfo params)
+{
+	PlannedStmt *stmt;
+
+	if (next_planner_hook != NULL)
+		stmt = next_planner_hook(parse, query_string, cursor_options, params);
+	else
+		stmt = standard_planner(parse, query_string, cursor_options, params);
+	if (made_nodes)
+	{
+		finish(stmt->planTree);
+		finish_list(stmt->subplans);
+	}
+	return stmt;
+}
+
+/* Says that a plan being made has one of our nodes. */
+void
+ws_plan_has_node(void)
+{
+	made_nodes = true;
+}
+
+/* Joins planner_hook's chain.  Called once. */
+void
+ws_install_finish_hook(void)
+{
+	next_planner_hook = planner_hook;
+	planner_hook = finish_plan;
+}
