@@ -26,8 +26,8 @@ OBJS = \
 	src/io/tempfile.o src/io/region.o src/io/sigbus.o \
 	src/exec/node.o src/exec/sorter.o src/exec/explain.o
 
-REGRESS = setup types multi plans executor merge explain errors
-REGRESS_OPTS = --inputdir=test --outputdir=test/out
+REGRESS = setup types multi plans cursors executor merge explain errors
+REGRESS_OPTS = --inputdir=test --outputdir=test/out --encoding=UTF8 --no-locale
 UNIT_TESTS = test/unit/test_losertree test/unit/test_key test/unit/test_runfile
 EXTRA_CLEAN = $(UNIT_TESTS) bench/gensort test/out
 
@@ -96,7 +96,7 @@ UNIT_CFLAGS = -O1 -g -Wall -Wextra -Werror -Wno-unused-parameter -Wno-sign-compa
 .PHONY: unit libraries
 unit: $(UNIT_TESTS)
 test/unit/%: test/unit/%.c test/unit/unit.h $(wildcard src/*/*.h src/*.h) src/merge/losertree.c src/key/normalize.c src/run/runblock.h
-	$(CC) $(UNIT_CFLAGS) -o $@ $<
+	$(CC) $(UNIT_CFLAGS) -o $@ $< -lm
 
 libraries:
 	@echo "libhwy:  $(if $(WITH_LIBHWY),found (sort kernel vqsort),missing: the sort kernel is PostgreSQL's sort_template)"

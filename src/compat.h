@@ -145,4 +145,15 @@ ws_setop_input(SetOpPath *setop, int i)
 #endif
 }
 
+/* Are there several relations, so that EXPLAIN must say which a column is of? */
+static inline bool
+ws_explain_prefix(ExplainState *es)
+{
+#if PG_VERSION_NUM >= 180000
+	return es->rtable_size > 1 || es->verbose;
+#else
+	return list_length(es->rtable) > 1 || es->verbose;
+#endif
+}
+
 #endif							/* WS_COMPAT_H */

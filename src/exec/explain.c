@@ -57,7 +57,7 @@ show_sort_key(WsSortState *state, List *ancestors, ExplainState *es)
 {
 	PlanState  *outer = outerPlanState(state);
 	Sort	   *sort = makeNode(Sort);
-	bool		prefix = list_length(es->rtable) > 1 || es->verbose;
+	bool		prefix = ws_explain_prefix(es);
 	List	   *context;
 	List	   *result = NIL;
 

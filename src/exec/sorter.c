@@ -58,14 +58,14 @@ ws_sorter_create(TupleDesc desc, int ncols, const AttrNumber *attnos,
 	return sorter;
 }
 
+/* Bytes in use while rows and entries share the memory. */
 static void
 note_memory(WsSorter *sorter)
 {
-	Size		now = sorter->spool->region->committed +
-		ws_formation_memory(sorter->formation) +
-		sorter->formation->map->count * ws_ties_bytes_per_entry(sorter->spec);
-
-	sorter->peak_memory = Max(sorter->peak_memory, now);
+	sorter->peak_memory = Max(sorter->peak_memory, sorter->spool->region->committed +
+							  ws_formation_memory(sorter->formation) +
+							  sorter->formation->map->count *
+							  ws_ties_bytes_per_entry(sorter->spec));
 }
 
 /* Divides the memory for a sort that uses temporary files. */
@@ -140,7 +140,6 @@ ws_sorter_perform(WsSorter *sorter)
 
 	note_memory(sorter);
 	ws_formation_sort_rest(f);
-	note_memory(sorter);
 	ws_spool_finish(sorter->spool);
 
 	if (f->nruns == 0 && f->map->count <= f->piece)
@@ -155,7 +154,6 @@ ws_sorter_perform(WsSorter *sorter)
 	}
 	else
 		sorter->merge = ws_formation_merge(f);
-	note_memory(sorter);
 	ws_window_init(&sorter->window, sorter->spool, next_pointers, sorter);
 	MemoryContextSwitchTo(old);
 }
@@ -257,7 +255,8 @@ ws_sorter_stats(const WsSorter *sorter, WsSortStats *stats)
 	stats->entries = f->entries;
 	stats->runs = f->formed;
 	stats->passes = f->passes;
-	stats->memory = sorter->peak_memory;
+	stats->memory = Max(sorter->peak_memory,
+						sorter->spool->peak_memory + f->peak_memory);
 	stats->disk = f->peak_disk + (sorter->spool->file != NULL ? sorter->spool->file->size : 0);
 }
 

@@ -23,6 +23,7 @@
 #include "access/htup_details.h"
 #include "key/key.h"
 #include "miscadmin.h"
+#include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 
 /* Fitted to the measurement above; the share of a core comparison or row. */
@@ -43,23 +44,41 @@ sort_bytes(double rows, int width)
 
 /*
  * Is a sort of `rows` rows of `width` bytes large enough to be considered at
- * all (wiscsort.threshold)?
+ * all (wiscsort.threshold)?  enable_sort discourages this kind of sort as well.
  */
 bool
 ws_sort_considered(double rows, int width)
 {
 	double		threshold = ws_threshold < 0 ? work_mem : ws_threshold;
 
-	if (!ws_enable)
+	if (!ws_enable || !enable_sort)
 		return false;
 	return ws_debug_force || sort_bytes(rows, width) > threshold * 1024;
 }
 
-/* Would core's top-N heap sort for `bound` rows stay within work_mem? */
-bool
-ws_bound_fits(double bound, int width)
+/*
+ * The number of rows that the level above will take of a subquery: a
+ * SubqueryScan passes a LIMIT on (ExecSetTupleBound), and the planner passes
+ * the number down as tuple_fraction.
+ */
+double
+ws_inherited_bound(PlannerInfo *root)
 {
-	return sort_bytes(bound, width) <= work_mem * 1024.0;
+	if (root->parent_root == NULL || root->tuple_fraction <= 0 ||
+		root->parent_root->parse->limitCount == NULL)
+		return WS_NO_BOUND;
+	return root->tuple_fraction >= 1 ? root->tuple_fraction : WS_UNKNOWN_BOUND;
+}
+
+/*
+ * Is a sort of rows of `width` bytes, of which a LIMIT takes `bound`, better
+ * left to core, which keeps a heap of so many rows?
+ */
+bool
+ws_bound_is_cores(double bound, int width)
+{
+	return bound == WS_UNKNOWN_BOUND ||
+		(bound > 0 && sort_bytes(bound, width) <= work_mem * 1024.0);
 }
 
 /* The part of a comparison sort that the prefixes leave to be done. */

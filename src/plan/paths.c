@@ -141,7 +141,8 @@ private_copy(PlannerInfo *root, RelOptInfo *rel, Path *path)
 	switch (nodeTag(path))
 	{
 		case T_IndexPath:
-			return path;		/* add_path never frees these */
+			size = sizeof(IndexPath);
+			break;
 		case T_BitmapHeapPath:
 			size = sizeof(BitmapHeapPath);
 			break;
@@ -187,12 +188,17 @@ limit_is_cores(PlannerInfo *root, RelOptInfo *rel)
 {
 	Query	   *parse = root->parse;
 
-	if (parse->limitCount == NULL || bms_membership(root->all_baserels) != BMS_SINGLETON ||
+	double		bound;
+
+	if (bms_membership(root->all_baserels) != BMS_SINGLETON ||
 		parse->groupClause || parse->groupingSets || parse->distinctClause ||
 		parse->hasAggs || parse->hasWindowFuncs || parse->hasTargetSRFs)
 		return false;
-	/* -1: the limit is a parameter; core decides when it knows it */
-	return root->limit_tuples < 0 || ws_bound_fits(root->limit_tuples, rel->reltarget->width);
+	if (parse->limitCount == NULL)
+		bound = ws_inherited_bound(root);
+	else
+		bound = root->limit_tuples > 0 ? root->limit_tuples : WS_UNKNOWN_BOUND;
+	return ws_bound_is_cores(bound, rel->reltarget->width);
 }
 
 static bool

@@ -31,8 +31,14 @@ extern void ws_plan_has_node(void);
 extern void ws_install_finish_hook(void);
 
 /* ---- cost.c ---- */
+
+/* How many rows a LIMIT above can ask for, where that is not a number. */
+#define WS_NO_BOUND			(-1.0)
+#define WS_UNKNOWN_BOUND	0.0
+
 extern bool ws_sort_considered(double rows, int width);
-extern bool ws_bound_fits(double bound, int width);
+extern double ws_inherited_bound(PlannerInfo *root);
+extern bool ws_bound_is_cores(double bound, int width);
 extern void ws_cost_sort(PlannerInfo *root, Path *path, const Path *input, List *pathkeys);
 
 #endif							/* WS_PLAN_H */

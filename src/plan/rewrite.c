@@ -24,10 +24,6 @@
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 
-/* How many rows a LIMIT above can ask for. */
-#define NO_BOUND		(-1.0)
-#define UNKNOWN_BOUND	0.0
-
 typedef struct Rewrite
 {
 	PlannerInfo *root;
@@ -44,9 +40,8 @@ better_sort(Rewrite *rw, SortPath *sort, double bound)
 	Path	   *input = sort->subpath;
 
 	if (sort->path.param_info != NULL || sort->path.pathkeys == NIL ||
-		bound == UNKNOWN_BOUND ||
 		!ws_sort_considered(input->rows, input->pathtarget->width) ||
-		(bound > 0 && ws_bound_fits(bound, input->pathtarget->width)))
+		ws_bound_is_cores(bound, input->pathtarget->width))
 		return NULL;
 	cpath = ws_wrap_sort(rw->root, sort);
 	if (!ws_debug_force && cpath->path.total_cost >= sort->path.total_cost)
@@ -94,13 +89,13 @@ rewrite_merge_join(Rewrite *rw, MergePath *merge)
 {
 	JoinPath   *join = &merge->jpath;
 
-	rewrite(rw, &join->outerjoinpath, NO_BOUND);
-	rewrite(rw, &join->innerjoinpath, NO_BOUND);
+	rewrite(rw, &join->outerjoinpath, WS_NO_BOUND);
+	rewrite(rw, &join->innerjoinpath, WS_NO_BOUND);
 	if (merge->outersortkeys != NIL && join->outerjoinpath->pathkeys == NIL &&
-		sort_child(rw, &join->outerjoinpath, merge->outersortkeys, NO_BOUND))
+		sort_child(rw, &join->outerjoinpath, merge->outersortkeys, WS_NO_BOUND))
 		merge->outersortkeys = NIL;
 	if (merge->innersortkeys != NIL && join->innerjoinpath->pathkeys == NIL &&
-		sort_child(rw, &join->innerjoinpath, merge->innersortkeys, NO_BOUND))
+		sort_child(rw, &join->innerjoinpath, merge->innersortkeys, WS_NO_BOUND))
 	{
 		merge->innersortkeys = NIL;
 		/* it was there to spare a spilled Sort from marking and restoring */
@@ -120,8 +115,8 @@ rewrite_merge_append(Rewrite *rw, MergeAppendPath *append, double bound)
 
 		if (!pathkeys_contained_in(append->path.pathkeys, child->pathkeys) &&
 			sort_child(rw, &child, append->path.pathkeys,
-					   bound != NO_BOUND ? bound :
-					   append->limit_tuples > 0 ? append->limit_tuples : NO_BOUND))
+					   bound != WS_NO_BOUND ? bound :
+					   append->limit_tuples > 0 ? append->limit_tuples : WS_NO_BOUND))
 			lfirst(lc) = child;
 	}
 }
@@ -133,12 +128,12 @@ limit_bound(LimitPath *limit)
 	double		bound = 0;
 
 	if (limit->limitCount == NULL || limit->limitOption == LIMIT_OPTION_WITH_TIES)
-		return NO_BOUND;
+		return WS_NO_BOUND;
 	if (!IsA(limit->limitCount, Const) ||
 		(limit->limitOffset != NULL && !IsA(limit->limitOffset, Const)))
-		return UNKNOWN_BOUND;
+		return WS_UNKNOWN_BOUND;
 	if (((Const *) limit->limitCount)->constisnull)
-		return NO_BOUND;		/* LIMIT ALL */
+		return WS_NO_BOUND;		/* LIMIT ALL */
 	bound = (double) DatumGetInt64(((Const *) limit->limitCount)->constvalue);
 	if (limit->limitOffset != NULL && !((Const *) limit->limitOffset)->constisnull)
 		bound += (double) DatumGetInt64(((Const *) limit->limitOffset)->constvalue);
@@ -165,7 +160,7 @@ rewrite(Rewrite *rw, Path **path, double bound)
 				SortPath   *sort = (SortPath *) p;
 				CustomPath *cpath;
 
-				rewrite(rw, &sort->subpath, NO_BOUND);
+				rewrite(rw, &sort->subpath, WS_NO_BOUND);
 				p->startup_cost -= rw->saved.total;
 				p->total_cost -= rw->saved.total;
 				cpath = better_sort(rw, sort, bound);
@@ -184,20 +179,20 @@ rewrite(Rewrite *rw, Path **path, double bound)
 			{
 				SortPath   *sort = linitial(((CustomPath *) p)->custom_paths);
 
-				rewrite(rw, &sort->subpath, NO_BOUND);
+				rewrite(rw, &sort->subpath, WS_NO_BOUND);
 				rw->saved.startup = rw->saved.total;
 			}
 			break;
 		case T_IncrementalSortPath:
-			rewrite(rw, &((IncrementalSortPath *) p)->spath.subpath, NO_BOUND);
+			rewrite(rw, &((IncrementalSortPath *) p)->spath.subpath, WS_NO_BOUND);
 			break;
 		case T_MergePath:
 			rewrite_merge_join(rw, (MergePath *) p);
 			break;
 		case T_NestPath:
 		case T_HashPath:
-			rewrite(rw, &((JoinPath *) p)->outerjoinpath, NO_BOUND);
-			rewrite(rw, &((JoinPath *) p)->innerjoinpath, NO_BOUND);
+			rewrite(rw, &((JoinPath *) p)->outerjoinpath, WS_NO_BOUND);
+			rewrite(rw, &((JoinPath *) p)->innerjoinpath, WS_NO_BOUND);
 			break;
 		case T_AppendPath:
 			rewrite_list(rw, ((AppendPath *) p)->subpaths, bound);
@@ -218,45 +213,45 @@ rewrite(Rewrite *rw, Path **path, double bound)
 			rewrite(rw, &((ProjectionPath *) p)->subpath, bound);
 			break;
 		case T_ProjectSetPath:
-			rewrite(rw, &((ProjectSetPath *) p)->subpath, NO_BOUND);
+			rewrite(rw, &((ProjectSetPath *) p)->subpath, WS_NO_BOUND);
 			break;
 		case T_MaterialPath:
-			rewrite(rw, &((MaterialPath *) p)->subpath, NO_BOUND);
+			rewrite(rw, &((MaterialPath *) p)->subpath, WS_NO_BOUND);
 			break;
 		case T_MemoizePath:
-			rewrite(rw, &((MemoizePath *) p)->subpath, NO_BOUND);
+			rewrite(rw, &((MemoizePath *) p)->subpath, WS_NO_BOUND);
 			break;
 		case T_UniquePath:
-			rewrite(rw, &((UniquePath *) p)->subpath, NO_BOUND);
+			rewrite(rw, &((UniquePath *) p)->subpath, WS_NO_BOUND);
 			break;
 		case T_UpperUniquePath:
-			rewrite(rw, &((UpperUniquePath *) p)->subpath, NO_BOUND);
+			rewrite(rw, &((UpperUniquePath *) p)->subpath, WS_NO_BOUND);
 			break;
 		case T_GroupPath:
-			rewrite(rw, &((GroupPath *) p)->subpath, NO_BOUND);
+			rewrite(rw, &((GroupPath *) p)->subpath, WS_NO_BOUND);
 			break;
 		case T_AggPath:
-			rewrite(rw, &((AggPath *) p)->subpath, NO_BOUND);
+			rewrite(rw, &((AggPath *) p)->subpath, WS_NO_BOUND);
 			break;
 		case T_GroupingSetsPath:
-			rewrite(rw, &((GroupingSetsPath *) p)->subpath, NO_BOUND);
+			rewrite(rw, &((GroupingSetsPath *) p)->subpath, WS_NO_BOUND);
 			break;
 		case T_WindowAggPath:
-			rewrite(rw, &((WindowAggPath *) p)->subpath, NO_BOUND);
+			rewrite(rw, &((WindowAggPath *) p)->subpath, WS_NO_BOUND);
 			break;
 		case T_SetOpPath:
 			for (int i = 0; i < WS_SETOP_INPUTS; i++)
-				rewrite(rw, ws_setop_input((SetOpPath *) p, i), NO_BOUND);
+				rewrite(rw, ws_setop_input((SetOpPath *) p, i), WS_NO_BOUND);
 			break;
 		case T_RecursiveUnionPath:
-			rewrite(rw, &((RecursiveUnionPath *) p)->leftpath, NO_BOUND);
-			rewrite(rw, &((RecursiveUnionPath *) p)->rightpath, NO_BOUND);
+			rewrite(rw, &((RecursiveUnionPath *) p)->leftpath, WS_NO_BOUND);
+			rewrite(rw, &((RecursiveUnionPath *) p)->rightpath, WS_NO_BOUND);
 			break;
 		case T_LockRowsPath:
-			rewrite(rw, &((LockRowsPath *) p)->subpath, NO_BOUND);
+			rewrite(rw, &((LockRowsPath *) p)->subpath, WS_NO_BOUND);
 			break;
 		case T_ModifyTablePath:
-			rewrite(rw, &((ModifyTablePath *) p)->subpath, NO_BOUND);
+			rewrite(rw, &((ModifyTablePath *) p)->subpath, WS_NO_BOUND);
 			break;
 		default:
 			break;				/* a scan, or a path of somebody else */
@@ -269,26 +264,13 @@ done:
 }
 
 /*
- * The bound that the level above puts on a subquery: a SubqueryScan passes a
- * LIMIT on, and the planner passes the number of rows down with it.
- */
-static double
-inherited_bound(PlannerInfo *root)
-{
-	if (root->parent_root == NULL || root->tuple_fraction <= 0 ||
-		root->parent_root->parse->limitCount == NULL)
-		return NO_BOUND;
-	return root->tuple_fraction >= 1 ? root->tuple_fraction : UNKNOWN_BOUND;
-}
-
-/*
  * Replaces Sorts in all candidate paths of a query level.
  */
 void
 ws_rewrite_final(PlannerInfo *root, RelOptInfo *final_rel)
 {
 	Rewrite		rw = {root, {0, 0}};
-	double		bound = inherited_bound(root);
+	double		bound = ws_inherited_bound(root);
 
 	rewrite_list(&rw, final_rel->pathlist, bound);
 	rewrite_list(&rw, final_rel->partial_pathlist, bound);

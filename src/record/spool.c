@@ -35,7 +35,6 @@
 
 /* Bytes of a heap tuple header that are not stored, and that are. */
 #define UNSTORED		offsetof(HeapTupleHeaderData, t_infomask2)	/* 18 */
-#define ROW_HEADER		6
 StaticAssertDecl(UNSTORED == 18 && SizeofHeapTupleHeader == 23,
 				 "layout of HeapTupleHeaderData has changed");
 
@@ -100,8 +99,9 @@ ws_spool_spill(WsSpool *spool, Size buffer_size)
 {
 	Assert(spool->file == NULL);
 	spool->file = ws_tempfile_create();
-	spool->buffer_size = buffer_size;
+	spool->buffer_size = buffer_size - FLUSH_ALIGN;
 	flush_buffer(spool);
+	spool->peak_memory = spool->region->committed;
 }
 
 /*
@@ -118,8 +118,8 @@ reserve_row(WsSpool *spool, Size length, uint64 *pointer)
 
 	for (;;)
 	{
-		data = TYPEALIGN(unit, spool->buffered + escape + ROW_HEADER);
-		end = data - ROW_HEADER + length;
+		data = TYPEALIGN(unit, spool->buffered + escape + WS_ROW_HEADER);
+		end = data - WS_ROW_HEADER + length;
 		if (spool->buffer_size == 0 || end <= spool->buffer_size ||
 			spool->buffered == 0)
 			break;
@@ -130,19 +130,21 @@ reserve_row(WsSpool *spool, Size length, uint64 *pointer)
 						 Max(end + FLUSH_ALIGN,
 							 spool->buffer_size > 0 ? 0 :
 							 spool->region->committed + GROWTH(spool->region->committed)));
+	if (spool->buffer_size > 0)
+		spool->peak_memory = Max(spool->peak_memory, spool->region->committed);
 
 	memset(spool->region->base + spool->buffered, 0,
-		   data - ROW_HEADER - spool->buffered);
+		   data - WS_ROW_HEADER - spool->buffered);
 	if (escape > 0)
 	{
 		uint64		stored = length;
 
-		memcpy(spool->region->base + data - ROW_HEADER - escape, &stored, sizeof(stored));
+		memcpy(spool->region->base + data - WS_ROW_HEADER - escape, &stored, sizeof(stored));
 	}
 	*pointer = (spool->flushed + data) >> spool->shift;
 	spool->buffered = end;
 	spool->nrows++;
-	return spool->region->base + data - ROW_HEADER;
+	return spool->region->base + data - WS_ROW_HEADER;
 }
 
 /* Puts the length of a row into the header bits it does not need. */
@@ -273,8 +275,8 @@ void
 ws_spool_tuple(WsSpool *spool, uint64 pointer, HeapTuple tuple)
 {
 	const char *data = ws_spool_address(spool, pointer);
-	const char *row = data - ROW_HEADER;
-	int64		offset = (int64) (pointer << spool->shift) - ROW_HEADER;
+	const char *row = data - WS_ROW_HEADER;
+	int64		offset = (int64) (pointer << spool->shift) - WS_ROW_HEADER;
 	int64		limit = spool->flushed + (int64) spool->buffered;
 	uint16		mask2;
 	uint16		mask;

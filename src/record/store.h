@@ -21,6 +21,7 @@ typedef struct WsSpool
 	WsRegion   *region;			/* all rows, or the write buffer */
 	Size		buffered;		/* bytes used in region */
 	Size		buffer_size;	/* bytes of the write buffer; 0 = all in memory */
+	Size		peak_memory;	/* bytes, most since the spool has a file */
 	int64		flushed;		/* bytes in the file; offset of the buffer */
 	WsTempFile *file;			/* NULL while all rows are in memory */
 	const char *map;			/* mapping of the file */
@@ -39,13 +40,20 @@ extern void ws_spool_tuple(WsSpool *spool, uint64 pointer, HeapTuple tuple);
 extern WsKeyRows ws_spool_keys(WsSpool *spool);
 extern void ws_spool_destroy(WsSpool *spool);
 
-/* Where the row at a pointer is; the caller knows that it can be read. */
+/* Bytes of a row before the place its pointer names. */
+#define WS_ROW_HEADER		6
+
+/*
+ * Where the row at a pointer is; the caller knows that it can be read.  The
+ * header decides on which side of the buffer's start it is: a row of nulls
+ * has nothing behind it.
+ */
 static inline const char *
 ws_spool_address(const WsSpool *spool, uint64 pointer)
 {
 	int64		offset = (int64) (pointer << spool->shift);
 
-	return offset < spool->flushed ? spool->map + offset
+	return offset - WS_ROW_HEADER < spool->flushed ? spool->map + offset
 		: spool->region->base + (offset - spool->flushed);
 }
 

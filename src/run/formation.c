@@ -49,14 +49,24 @@ void
 ws_formation_limit(WsFormation *f, Size bytes, Size block_size)
 {
 	WsIndexMap *map = f->map;
-	Size		entries = bytes / (sizeof(WsEntry) + ws_ties_bytes_per_entry(f->spec));
+	Size		entries;
 
+	bytes = TYPEALIGN_DOWN(4096, bytes);	/* memory comes in pages */
+	entries = bytes / (sizeof(WsEntry) + ws_ties_bytes_per_entry(f->spec));
 	f->block_size = block_size;
 	f->block = (char *) palloc(block_size + 16);
 	f->block = (char *) TYPEALIGN(16, (uintptr_t) f->block);
 	map->capacity = Max(Min(entries, map->capacity), map->count);
 	/* the pairs of ties are not there during a merge: all bytes are */
 	f->fan_in = (int) Max(2, Min(bytes / block_size, 4096));
+}
+
+/* Bytes of memory in use, with `ties` entries whose ties are being settled. */
+static void
+note_memory(WsFormation *f, Size ties)
+{
+	f->peak_memory = Max(f->peak_memory, ws_formation_memory(f) +
+						 ties * ws_ties_bytes_per_entry(f->spec));
 }
 
 static void
@@ -156,6 +166,10 @@ merge_lowest(WsFormation *f, int n)
 		level = Max(level, f->runs[i].level);
 	}
 	run = write_merged(f, merge_runs(f, n), entries, level + 1);
+	note_memory(f, 0);
+	/* with comparators, the IndexMap may use only part of what merging may */
+	ws_region_shrink(f->map->region, f->map->capacity * sizeof(WsEntry));
+	f->map->room = Min(f->map->room, f->map->region->committed / sizeof(WsEntry));
 	for (int i = 0; i < n; i++)
 		ws_run_release(&f->runs[i]);
 	memmove(f->runs, f->runs + n, (f->nruns - n) * sizeof(WsRun));
@@ -181,6 +195,7 @@ write_run(WsFormation *f)
 	WsIndexMap *map = f->map;
 	WsRun		run;
 
+	note_memory(f, map->count - map->sorted);
 	ws_indexmap_sort_piece(map, f->spec, f->rows);
 	if (map->count <= f->piece)
 	{
@@ -243,11 +258,15 @@ ws_formation_sort_rest(WsFormation *f)
 WsMerge *
 ws_formation_merge(WsFormation *f)
 {
+	WsMerge    *merge;
+
 	if (f->nruns == 0)
 		return merge_pieces(f);
 	f->passes++;
 	ws_region_shrink(f->map->region, f->nruns * f->block_size);
-	return merge_runs(f, f->nruns);
+	merge = merge_runs(f, f->nruns);
+	note_memory(f, 0);
+	return merge;
 }
 
 /*

@@ -77,6 +77,7 @@ typedef struct WsFormation
 	int			formed;			/* runs formed from the IndexMap */
 	int			passes;			/* merge passes, the final one included */
 	int64		peak_disk;		/* bytes, most at any time */
+	Size		peak_memory;	/* bytes, most while runs are made and merged */
 } WsFormation;
 
 struct WsMerge;

@@ -1,0 +1,55 @@
+/*-------------------------------------------------------------------------
+ * unit.h - a few lines of test harness for the pure parts.
+ *
+ * A unit test includes the source file it tests and supplies the few symbols
+ * of the server that the file refers to.  Output is TAP-like: one line
+ * "ok - what" or "not ok - what" a check, exit status 1 if any failed.
+ *-------------------------------------------------------------------------
+ */
+#ifndef WS_UNIT_H
+#define WS_UNIT_H
+
+#include "wiscsort.h"
+
+#include <stdio.h>
+
+#undef printf
+#undef fprintf
+#undef qsort
+
+static int	failures = 0;
+
+#define CHECK(condition, ...) \
+	do { \
+		bool		passed_ = (condition); \
+		printf("%sok - ", passed_ ? "" : "not "); \
+		printf(__VA_ARGS__); \
+		printf("\n"); \
+		failures += !passed_; \
+	} while (0)
+
+/* A small generator with a seed, so that a failure can be repeated. */
+static uint64 random_state = 88172645463325252ULL;
+
+static inline uint64
+next_random(void)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return random_state;
+}
+
+/* Symbols of the server that headers refer to. */
+void
+ExceptionalCondition(const char *condition, const char *type_or_file,
+#if PG_VERSION_NUM < 160000
+					 const char *file,
+#endif
+					 int line)
+{
+	printf("not ok - assertion %s failed, line %d\n", condition, line);
+	exit(1);
+}
+
+#endif							/* WS_UNIT_H */

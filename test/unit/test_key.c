@@ -1,0 +1,423 @@
+/*-------------------------------------------------------------------------
+ * test_key.c - key bytes against the order of the values.
+ *
+ * For each encoding, pairs of values (edge cases, then random ones) are
+ * encoded under ASC and DESC, NULLS FIRST and LAST, with and without a null
+ * byte; memcmp of the key bytes, taken through windows of any offset, must
+ * agree with the comparison of the values.  Several columns together must
+ * order lexicographically.  The prefix must say "complete" exactly when the
+ * key fits it.
+ *-------------------------------------------------------------------------
+ */
+#include "unit.h"
+
+#include <float.h>
+#include <math.h>
+
+/* The server's part: nothing here is toasted, errors end the test. */
+struct varlena *
+pg_detoast_datum_packed(struct varlena *v)
+{
+	return v;
+}
+
+void
+pfree(void *p)
+{
+}
+
+bool
+errstart(int elevel, const char *domain)
+{
+	return true;
+}
+
+bool
+errstart_cold(int elevel, const char *domain)
+{
+	return true;
+}
+
+int
+errmsg_internal(const char *fmt,...)
+{
+	printf("not ok - error raised: %s\n", fmt);
+	exit(1);
+}
+
+void
+errfinish(const char *file, int line, const char *function)
+{
+	exit(1);
+}
+
+#include "../../src/key/normalize.c"
+
+#define MAX_KEY 64
+
+typedef struct Value
+{
+	Datum		datum;
+	bool		isnull;
+} Value;
+
+typedef int (*Compare) (Datum a, Datum b);
+
+/* All bytes of a key, window by window; returns its length. */
+static Size
+whole_key(const WsKeySpec *spec, const Datum *values, const bool *isnull, uint8 *out)
+{
+	Size		length = 0;
+
+	memset(out, 0, MAX_KEY + WS_PREFIX_BYTES);
+	for (Size skip = 0; skip < MAX_KEY; skip += WS_PREFIX_BYTES)
+	{
+		length = ws_key_window(spec, values, isnull, skip, out + skip);
+		if (length <= skip + WS_PREFIX_BYTES)
+			break;
+	}
+	return length;
+}
+
+static int
+sign(int x)
+{
+	return (x > 0) - (x < 0);
+}
+
+static int
+reference(const WsKeyColumn *col, Compare compare, Value a, Value b)
+{
+	int			cmp;
+
+	if (a.isnull || b.isnull)
+		cmp = a.isnull == b.isnull ? 0 : (a.isnull == col->nulls_first ? -1 : 1);
+	else
+	{
+		cmp = compare(a.datum, b.datum);
+		if (col->descending)
+			cmp = -cmp;
+	}
+	return sign(cmp);
+}
+
+static WsKeyColumn
+column(WsEncoding encoding, int width, int options)
+{
+	WsKeyColumn col = {1, encoding, width, options & 1, (options & 2) != 0, (options & 4) != 0, NULL};
+
+	return col;
+}
+
+static WsKeySpec
+spec_of(WsKeyColumn *cols, int n)
+{
+	WsKeySpec	spec = {n, cols, n, true, 0, false, NULL};
+
+	for (int i = 0; i < n; i++)
+	{
+		cols[i].attno = (AttrNumber) (i + 1);
+		spec.exact_bytes += cols[i].width + !cols[i].notnull;
+		spec.exact &= cols[i].width > 0;
+	}
+	spec.exact &= spec.exact_bytes <= WS_PREFIX_BYTES;
+	return spec;
+}
+
+/* Every pair of n values, under every option. */
+static void
+check_pairs(const char *name, WsEncoding encoding, int width, Compare compare,
+			const Datum *data, int n)
+{
+	long		wrong = 0,
+				wrong_entry = 0,
+				wrong_complete = 0;
+
+	for (int options = 0; options < 8; options++)
+	{
+		WsKeyColumn col = column(encoding, width, options);
+		WsKeySpec	spec = spec_of(&col, 1);
+
+		for (int i = 0; i <= n; i++)
+			for (int j = 0; j <= n; j++)
+			{
+				Value		a = {i < n ? data[i] : 0, i == n};
+				Value		b = {j < n ? data[j] : 0, j == n};
+				uint8		akey[MAX_KEY + WS_PREFIX_BYTES],
+							bkey[MAX_KEY + WS_PREFIX_BYTES];
+				WsEntry		ae,
+							be;
+				Size		alen;
+				int			want;
+
+				if (col.notnull && (a.isnull || b.isnull))
+					continue;
+				want = reference(&col, compare, a, b);
+				alen = whole_key(&spec, &a.datum, &a.isnull, akey);
+				(void) whole_key(&spec, &b.datum, &b.isnull, bkey);
+				wrong += sign(memcmp(akey, bkey, MAX_KEY)) != want;
+
+				ae = ws_key_entry(&spec, &a.datum, &a.isnull, 1);
+				be = ws_key_entry(&spec, &b.datum, &b.isnull, 1);
+				if (spec.exact)
+					wrong_entry += (ws_entry_int(ae) > ws_entry_int(be)) -
+						(ws_entry_int(ae) < ws_entry_int(be)) != want;
+				else
+				{
+					wrong_entry += (ws_entry_int(ae) > ws_entry_int(be) && want < 0) ||
+						(ws_entry_int(ae) < ws_entry_int(be) && want > 0);
+					wrong_complete += ws_key_complete(&spec, ae) != (alen <= WS_PREFIX_BYTES);
+				}
+			}
+	}
+	CHECK(wrong == 0, "%s: key bytes order like the values (%ld pairs wrong)", name, wrong);
+	CHECK(wrong_entry == 0, "%s: entries order like the values (%ld pairs wrong)", name, wrong_entry);
+	CHECK(wrong_complete == 0, "%s: complete keys are known (%ld wrong)", name, wrong_complete);
+}
+
+#define COMPARE(name, type, get) \
+	static int name(Datum a, Datum b) \
+	{ type x = get(a), y = get(b); return (x > y) - (x < y); }
+
+COMPARE(cmp_bool, bool, DatumGetBool)
+COMPARE(cmp_char, uint8, DatumGetUInt8)
+COMPARE(cmp_int2, int16, DatumGetInt16)
+COMPARE(cmp_int4, int32, DatumGetInt32)
+COMPARE(cmp_int8, int64, DatumGetInt64)
+COMPARE(cmp_oid, uint32, DatumGetUInt32)
+COMPARE(cmp_uint8, uint64, DatumGetUInt64)
+
+static int
+cmp_double(double x, double y)
+{
+	if (isnan(x) || isnan(y))
+		return (isnan(x) != 0) - (isnan(y) != 0);
+	return (x > y) - (x < y);
+}
+
+static int
+cmp_float8(Datum a, Datum b)
+{
+	return cmp_double(DatumGetFloat8(a), DatumGetFloat8(b));
+}
+
+static int
+cmp_float4(Datum a, Datum b)
+{
+	return cmp_double(DatumGetFloat4(a), DatumGetFloat4(b));
+}
+
+static int
+cmp_uuid(Datum a, Datum b)
+{
+	return memcmp(DatumGetPointer(a), DatumGetPointer(b), 16);
+}
+
+static int
+cmp_bytes(const char *x, int n, const char *y, int m)
+{
+	int			cmp = memcmp(x, y, n < m ? n : m);
+
+	return cmp != 0 ? cmp : n - m;
+}
+
+static int
+cmp_varlena(Datum a, Datum b)
+{
+	struct varlena *x = (struct varlena *) DatumGetPointer(a);
+	struct varlena *y = (struct varlena *) DatumGetPointer(b);
+
+	return cmp_bytes(VARDATA_ANY(x), VARSIZE_ANY_EXHDR(x), VARDATA_ANY(y), VARSIZE_ANY_EXHDR(y));
+}
+
+static int
+blank_trimmed(struct varlena *v)
+{
+	int			n = VARSIZE_ANY_EXHDR(v);
+
+	while (n > 0 && VARDATA_ANY(v)[n - 1] == ' ')
+		n--;
+	return n;
+}
+
+static int
+cmp_bpchar(Datum a, Datum b)
+{
+	struct varlena *x = (struct varlena *) DatumGetPointer(a);
+	struct varlena *y = (struct varlena *) DatumGetPointer(b);
+
+	return cmp_bytes(VARDATA_ANY(x), blank_trimmed(x), VARDATA_ANY(y), blank_trimmed(y));
+}
+
+static int
+cmp_name(Datum a, Datum b)
+{
+	return strncmp(NameStr(*DatumGetName(a)), NameStr(*DatumGetName(b)), NAMEDATALEN);
+}
+
+static int
+cmp_timetz(Datum a, Datum b)
+{
+	TimeTzADT  *x = (TimeTzADT *) DatumGetPointer(a);
+	TimeTzADT  *y = (TimeTzADT *) DatumGetPointer(b);
+	int64		tx = x->time + x->zone * USECS_PER_SEC;
+	int64		ty = y->time + y->zone * USECS_PER_SEC;
+
+	if (tx != ty)
+		return tx > ty ? 1 : -1;
+	return (x->zone > y->zone) - (x->zone < y->zone);
+}
+
+static Datum
+varlena(const char *bytes, int n)
+{
+	struct varlena *v = calloc(1, VARHDRSZ + n + 1);
+
+	SET_VARSIZE(v, VARHDRSZ + n);
+	memcpy(VARDATA(v), bytes, n);
+	return PointerGetDatum(v);
+}
+
+/* Random strings of an alphabet, with long common prefixes among them. */
+static int
+strings(Datum *out, int n, const char *alphabet, int letters)
+{
+	char		buf[48];
+
+	for (int i = 0; i < n; i++)
+	{
+		int			len = next_random() % 30;
+		int			common = next_random() % 20;
+
+		for (int k = 0; k < len; k++)
+			buf[k] = k < common ? alphabet[0] : alphabet[next_random() % letters];
+		out[i] = varlena(buf, len);
+	}
+	return n;
+}
+
+static void
+check_columns(void)
+{
+	long		wrong = 0;
+
+	/* text, int4, text: order is lexicographic over columns */
+	for (int round = 0; round < 200000; round++)
+	{
+		static Datum texts[40];
+		WsKeyColumn cols[3];
+		WsKeySpec	spec;
+		Datum		a[3],
+					b[3];
+		bool		an[3],
+					bn[3];
+		uint8		akey[MAX_KEY + WS_PREFIX_BYTES],
+					bkey[MAX_KEY + WS_PREFIX_BYTES];
+		int			want = 0;
+		Compare		compare[3] = {cmp_varlena, cmp_int4, cmp_varlena};
+
+		if (round == 0)
+			strings(texts, 40, "ab", 2);
+		cols[0] = column(WS_ENC_TEXT, 0, next_random() & 3);
+		cols[1] = column(WS_ENC_INT4, 4, next_random() & 3);
+		cols[2] = column(WS_ENC_BYTEA, 0, next_random() & 3);
+		spec = spec_of(cols, 3);
+		for (int i = 0; i < 3; i++)
+		{
+			a[i] = i == 1 ? Int32GetDatum((int) (next_random() % 3) - 1) : texts[next_random() % 40];
+			b[i] = next_random() % 2 ? a[i] :
+				i == 1 ? Int32GetDatum((int) (next_random() % 3) - 1) : texts[next_random() % 40];
+			an[i] = next_random() % 5 == 0;
+			bn[i] = next_random() % 5 == 0;
+			if (want == 0)
+				want = reference(&cols[i], compare[i], (Value) {a[i], an[i]}, (Value) {b[i], bn[i]});
+		}
+		(void) whole_key(&spec, a, an, akey);
+		(void) whole_key(&spec, b, bn, bkey);
+		wrong += sign(memcmp(akey, bkey, MAX_KEY)) != want;
+	}
+	CHECK(wrong == 0, "three columns order one after the other (%ld pairs wrong)", wrong);
+}
+
+#define N 120
+
+int
+main(void)
+{
+	Datum		d[N];
+	int			n;
+	static const int64 edges[] = {0, 1, -1, 2, -2, 127, 128, -128, 255, 256, 32767, -32768,
+	65536, PG_INT32_MAX, PG_INT32_MIN, PG_INT64_MAX, PG_INT64_MIN};
+	static const double reals[] = {0.0, -0.0, 1, -1, 0.5, -0.5, 1e30, -1e30, 1e-30, -1e-30,
+	FLT_MIN, -FLT_MIN, FLT_MIN / 8, INFINITY, -INFINITY, NAN, -NAN};
+
+	d[0] = BoolGetDatum(false);
+	d[1] = BoolGetDatum(true);
+	check_pairs("bool", WS_ENC_BOOL, 1, cmp_bool, d, 2);
+
+	for (n = 0; n < N; n++)
+		d[n] = CharGetDatum((char) (n * 2 + (n > 60)));
+	check_pairs("\"char\"", WS_ENC_CHAR, 1, cmp_char, d, N);
+
+#define INTEGERS(make) \
+	for (n = 0; n < N; n++) \
+		d[n] = make(n < (int) lengthof(edges) ? edges[n] : (int64) (next_random() >> (next_random() % 60)) * (n & 1 ? 1 : -1))
+	INTEGERS(Int16GetDatum);
+	check_pairs("int2", WS_ENC_INT2, 2, cmp_int2, d, N);
+	INTEGERS(Int32GetDatum);
+	check_pairs("int4", WS_ENC_INT4, 4, cmp_int4, d, N);
+	INTEGERS(Int64GetDatum);
+	check_pairs("int8", WS_ENC_INT8, 8, cmp_int8, d, N);
+	INTEGERS(UInt32GetDatum);
+	check_pairs("oid", WS_ENC_UINT4, 4, cmp_oid, d, N);
+	INTEGERS(UInt64GetDatum);
+	check_pairs("xid8", WS_ENC_UINT8, 8, cmp_uint8, d, N);
+
+#define REAL(i) ((i) < (int) lengthof(reals) ? reals[i] : ((double) (int64) next_random()) * pow(2, (int) (next_random() % 60) - 80))
+	for (n = 0; n < N; n++)
+		d[n] = Float4GetDatum((float4) REAL(n));
+	check_pairs("float4", WS_ENC_FLOAT4, 4, cmp_float4, d, N);
+	for (n = 0; n < N; n++)
+		d[n] = Float8GetDatum(REAL(n));
+	check_pairs("float8", WS_ENC_FLOAT8, 8, cmp_float8, d, N);
+
+	for (n = 0; n < N; n++)
+	{
+		uint8	   *u = calloc(1, 16);
+
+		for (int i = 0; i < 16; i++)
+			u[i] = i < n % 15 ? 0x80 : (uint8) next_random();
+		d[n] = PointerGetDatum(u);
+	}
+	check_pairs("uuid", WS_ENC_BYTES, 16, cmp_uuid, d, N);
+
+	for (n = 0; n < N; n++)
+	{
+		TimeTzADT  *t = calloc(1, sizeof(TimeTzADT));
+
+		t->zone = ((int) (next_random() % 5) - 2) * 3600;
+		t->time = (int64) (next_random() % 5) * 3600 * USECS_PER_SEC;
+		d[n] = PointerGetDatum(t);
+	}
+	check_pairs("timetz", WS_ENC_TIMETZ, 12, cmp_timetz, d, N);
+
+	n = strings(d, N, "ab\377", 3);
+	check_pairs("text", WS_ENC_TEXT, 0, cmp_varlena, d, n);
+	n = strings(d, N, "a b", 3);
+	check_pairs("bpchar", WS_ENC_BPCHAR, 0, cmp_bpchar, d, n);
+	n = strings(d, N, "\0\377\1", 3);
+	check_pairs("bytea", WS_ENC_BYTEA, 0, cmp_varlena, d, n);
+	for (n = 0; n < N; n++)
+	{
+		Name		name = calloc(1, NAMEDATALEN);
+		int			len = next_random() % 40;
+
+		for (int i = 0; i < len; i++)
+			NameStr(*name)[i] = i < 12 ? 'n' : "ab\377"[next_random() % 3];
+		d[n] = NameGetDatum(name);
+	}
+	check_pairs("name", WS_ENC_NAME, 0, cmp_name, d, N);
+
+	check_columns();
+	return failures != 0;
+}
