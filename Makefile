@@ -41,13 +41,14 @@ ifneq ($(filter check demo,$(MAKECMDGOALS)),)
 check:
 	.ci/deps
 	$(MAKE) all
+	.ci/install $(PG_CONFIG)
 	test/run --pg-config $(PG_CONFIG) $(CHECK_OPTS)
 
 demo:
 	.ci/deps
 	$(MAKE) all
 	$(MAKE) bench/gensort
-	test/install $(PG_CONFIG)
+	.ci/install $(PG_CONFIG)
 	ROWS=$(or $(ROWS),10000000) bench/demo --pg-config $(PG_CONFIG)
 
 else
