@@ -61,10 +61,7 @@ ws_indexmap_sort_piece(WsIndexMap *map, const WsKeySpec *spec, const WsKeyRows *
 	CHECK_FOR_INTERRUPTS();
 	ws_sort_entries(piece, n);
 	if (!spec->exact)
-	{
-		rows->ready(rows->store);
 		ws_settle_ties(piece, n, spec, rows);
-	}
 	map->sorted = map->count;
 }
 

@@ -34,7 +34,25 @@ typedef struct Ties
 {
 	const WsKeySpec *spec;
 	const WsKeyRows *rows;
+	WsKeyPlace *place[2];
 } Ties;
+
+static WsKeyPlace *
+fetch(Ties *t, uint64 pointer, int place)
+{
+	t->rows->fetch(t->rows->store, pointer, t->place[place]);
+	return t->place[place];
+}
+
+/* Orders two rows by their key columns from number `from_col` on. */
+static int
+compare_keys(Ties *t, uint64 a, uint64 b, int from_col)
+{
+	WsKeyPlace *x = fetch(t, a, 0);
+	WsKeyPlace *y = fetch(t, b, 1);
+
+	return ws_key_compare(t->spec, from_col, x->values, x->isnull, y->values, y->isnull);
+}
 
 /* The first key column of a row beside its pointer. */
 typedef struct Pair
@@ -60,7 +78,7 @@ compare_rows(const WsEntry *a, const WsEntry *b, Ties *t)
 	int			cmp = 0;
 
 	if (pa != pb)
-		cmp = ws_key_compare_rows(t->spec, t->rows, pa, pb);
+		cmp = compare_keys(t, pa, pb, 0);
 	return cmp != 0 ? cmp : compare_pointers(pa, pb);
 }
 
@@ -83,16 +101,7 @@ compare_pairs(const Pair *a, const Pair *b, Ties *t)
 										  &t->spec->compare[0]);
 
 	if (cmp == 0 && t->spec->ncols > 1 && pa != pb)
-	{
-		Datum	   *avalues,
-				   *bvalues;
-		bool	   *anull,
-				   *bnull;
-
-		t->rows->fetch(t->rows->store, pa, 0, &avalues, &anull);
-		t->rows->fetch(t->rows->store, pb, 1, &bvalues, &bnull);
-		cmp = ws_key_compare(t->spec, 1, avalues, anull, bvalues, bnull);
-	}
+		cmp = compare_keys(t, pa, pb, 1);
 	return cmp != 0 ? cmp : compare_pointers(pa, pb);
 }
 
@@ -120,22 +129,21 @@ settle_by_comparator(Ties *t, WsEntry *group, Size n)
 {
 	ws_uint128	common = ws_entry_prefix(group[0]);
 	int			att = t->spec->cols[0].attno - 1;
-	MemoryContext work = AllocSetContextCreate(CurrentMemoryContext, "WiscSort ties",
+	MemoryContext work = AllocSetContextCreate(CurrentMemoryContext, "WiscSort pairs",
 											   ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(work);
 	Pair	   *pairs = MemoryContextAllocHuge(work, n * sizeof(Pair));
 
 	for (Size i = 0; i < n; i++)
 	{
-		Datum	   *values;
-		bool	   *isnull;
+		WsKeyPlace *key;
 
 		if (i + PREFETCH_ROWS < n)
 			t->rows->prefetch(t->rows->store, ws_entry_pointer(group[i + PREFETCH_ROWS]));
 		pairs[i].pointer = ws_entry_pointer(group[i]);
-		t->rows->fetch(t->rows->store, pairs[i].pointer, 0, &values, &isnull);
-		pairs[i].datum = values[att];
-		if (isnull[att])
+		key = fetch(t, pairs[i].pointer, 0);
+		pairs[i].datum = key->values[att];
+		if (key->isnull[att])
 			pairs[i].pointer |= PAIR_NULL;
 		if ((i & 0xFFF) == 0)
 			CHECK_FOR_INTERRUPTS();
@@ -157,13 +165,12 @@ settle_by_digit(Ties *t, WsEntry *group, Size n, int digits)
 	{
 		uint64		pointer = ws_entry_pointer(group[i]);
 		uint8		window[WS_PREFIX_BYTES];
-		Datum	   *values;
-		bool	   *isnull;
+		WsKeyPlace *key;
 
 		if (i + PREFETCH_ROWS < n)
 			t->rows->prefetch(t->rows->store, ws_entry_pointer(group[i + PREFETCH_ROWS]));
-		t->rows->fetch(t->rows->store, pointer, 0, &values, &isnull);
-		(void) ws_key_window(t->spec, values, isnull,
+		key = fetch(t, pointer, 0);
+		(void) ws_key_window(t->spec, key->values, key->isnull,
 							 (Size) digits * WS_PREFIX_BYTES, window);
 		group[i] = ws_key_window_entry(window, pointer);
 		if ((i & 0xFFF) == 0)
@@ -180,13 +187,12 @@ static bool
 group_complete(Ties *t, WsEntry entry, int digits)
 {
 	uint8		window[WS_PREFIX_BYTES];
-	Datum	   *values;
-	bool	   *isnull;
+	WsKeyPlace *key;
 
 	if (digits == 1)
 		return ws_key_complete(t->spec, entry);
-	t->rows->fetch(t->rows->store, ws_entry_pointer(entry), 0, &values, &isnull);
-	return ws_key_window(t->spec, values, isnull,
+	key = fetch(t, ws_entry_pointer(entry), 0);
+	return ws_key_window(t->spec, key->values, key->isnull,
 						 (Size) (digits - 1) * WS_PREFIX_BYTES,
 						 window) <= (Size) digits * WS_PREFIX_BYTES;
 }
@@ -225,7 +231,13 @@ settle(Ties *t, WsEntry *entries, Size n, int digits)
 void
 ws_settle_ties(WsEntry *entries, Size n, const WsKeySpec *spec, const WsKeyRows *rows)
 {
-	Ties		t = {spec, rows};
+	MemoryContext work = AllocSetContextCreate(CurrentMemoryContext, "WiscSort ties",
+											   ALLOCSET_SMALL_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(work);
+	Ties		t = {spec, rows, {rows->make_place(rows->store), rows->make_place(rows->store)}};
 
+	rows->ready(rows->store);
 	settle(&t, entries, n, 1);
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(work);	/* with what the comparators left */
 }

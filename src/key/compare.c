@@ -33,19 +33,3 @@ ws_key_compare(const WsKeySpec *spec, int from_col,
 	}
 	return 0;
 }
-
-/*
- * Compares the keys of the rows behind two pointers.  Returns <0, 0, >0.
- */
-int
-ws_key_compare_rows(const WsKeySpec *spec, const WsKeyRows *rows, uint64 a, uint64 b)
-{
-	Datum	   *avalues,
-			   *bvalues;
-	bool	   *anull,
-			   *bnull;
-
-	rows->fetch(rows->store, a, 0, &avalues, &anull);
-	rows->fetch(rows->store, b, 1, &bvalues, &bnull);
-	return ws_key_compare(spec, 0, avalues, anull, bvalues, bnull);
-}

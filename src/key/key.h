@@ -38,7 +38,8 @@ typedef enum WsEncoding
 	WS_ENC_FLOAT8,
 	WS_ENC_BYTES,				/* fixed length by reference: uuid, macaddr, macaddr8 */
 	WS_ENC_TIMETZ,
-	WS_ENC_ABBREVIATED,			/* SortSupport's abbreviated key, then comparator: numeric */
+	WS_ENC_ABBREVIATED,			/* SortSupport's abbreviated key, then comparator */
+	WS_ENC_NUMERIC,				/* the same, for numeric, whose order is reversed */
 	WS_ENC_TEXT,				/* text, varchar under a C-like collation */
 	WS_ENC_BPCHAR,
 	WS_ENC_NAME,
@@ -53,7 +54,7 @@ typedef struct WsKeyColumn
 	bool		descending;
 	bool		nulls_first;
 	bool		notnull;		/* known: no null byte */
-	SortSupport abbreviate;		/* for WS_ENC_ABBREVIATED, else NULL */
+	SortSupport abbreviate;		/* makes abbreviated keys, or NULL */
 } WsKeyColumn;
 
 typedef struct WsKeySpec
@@ -67,20 +68,39 @@ typedef struct WsKeySpec
 	SortSupport compare;		/* ncols full comparators */
 } WsKeySpec;
 
+/* Does the value's encoding leave equal bytes to the comparator? */
+static inline bool
+ws_encoding_partial(WsEncoding encoding)
+{
+	return encoding == WS_ENC_NONE || encoding == WS_ENC_ABBREVIATED ||
+		encoding == WS_ENC_NUMERIC;
+}
+
 /* Key length when the bytes do not tell the whole order. */
 #define WS_KEY_UNBOUNDED	SIZE_MAX
 
 /*
- * How ties get at the key columns of a row that has been put away.  `values`
- * and `isnull` have room for last_attno columns; what they point to is valid
- * until the next fetch with the same `side` (0 or 1).
+ * The key columns of one row that has been put away: `values` and `isnull`,
+ * indexed by attno - 1, up to last_attno.  Made by WsKeyRows.make_place.
+ */
+typedef struct WsKeyPlace
+{
+	uint64		pointer;		/* of the row, or WS_POINTER_MASK */
+	Datum	   *values;
+	bool	   *isnull;
+} WsKeyPlace;
+
+/*
+ * How ties get at the keys of rows.  A place belongs to the memory context it
+ * was made in; what its values point to is valid until the next `ready`, and
+ * a place filled before a `ready` must be emptied by its owner.
  */
 typedef struct WsKeyRows
 {
 	void		(*ready) (void *store); /* before a series of fetches */
 	void		(*prefetch) (void *store, uint64 pointer);
-	void		(*fetch) (void *store, uint64 pointer, int side,
-						  Datum **values, bool **isnull);
+	WsKeyPlace *(*make_place) (void *store);
+	void		(*fetch) (void *store, uint64 pointer, WsKeyPlace *place);
 	void	   *store;
 } WsKeyRows;
 
@@ -102,7 +122,5 @@ extern WsEntry ws_key_window_entry(const uint8 window[WS_PREFIX_BYTES], uint64 p
 extern int	ws_key_compare(const WsKeySpec *spec, int from_col,
 						   const Datum *avalues, const bool *anull,
 						   const Datum *bvalues, const bool *bnull);
-extern int	ws_key_compare_rows(const WsKeySpec *spec, const WsKeyRows *rows,
-								uint64 a, uint64 b);
 
 #endif							/* WS_KEY_H */

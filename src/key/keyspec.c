@@ -5,8 +5,10 @@
  * operator leads to its btree family, and the family's comparison procedure
  * for the operator's declared input type tells which encoding is right.
  * That covers domains, varchar, and operator classes of other extensions
- * that reuse core's procedures; whatever is unknown gets no encoding and is
- * sorted by its own comparator, so that no type is refused.
+ * that reuse core's procedures.  Whatever is unknown is sorted by its own
+ * comparator, so that no type is refused; if its SortSupport can abbreviate
+ * values to 8 bytes, these go into the prefix, and the comparator settles ties
+ * only (numeric, text under ICU collations, inet).
  *
  * Collations: only byte order (C, POSIX, builtin C) is encoded.  strxfrm of
  * libc is not trusted to agree with strcoll, as in core.
@@ -69,7 +71,7 @@ ws_key_encoding(Oid sortop, Oid collation, bool *descending, int *width)
 		case F_TIMETZ_CMP:
 			FIXED(WS_ENC_TIMETZ, 12);
 		case F_NUMERIC_CMP:
-			FIXED(WS_ENC_ABBREVIATED, 8);
+			FIXED(WS_ENC_NUMERIC, 8);
 		case F_BYTEACMP:
 			return WS_ENC_BYTEA;
 		case F_BTTEXT_PATTERN_CMP:
@@ -98,6 +100,29 @@ init_sort_support(SortSupport ssup, AttrNumber attno, Oid sortop, Oid collation,
 	ssup->ssup_attno = attno;
 	ssup->abbreviate = abbreviate;
 	PrepareSortSupportFromOrderingOp(sortop, ssup);
+}
+
+/*
+ * Sets the encoding of a column that only its comparator can order wholly:
+ * SortSupport's abbreviated keys if it makes any that compare as integers.
+ */
+static void
+find_abbreviation(WsKeyColumn *col, Oid sortop, Oid collation)
+{
+	SortSupport ssup = palloc0(sizeof(SortSupportData));
+
+	init_sort_support(ssup, col->attno, sortop, collation, col->nulls_first, true);
+	if (ssup->abbrev_converter == NULL ||
+		(col->encoding != WS_ENC_NUMERIC && ssup->comparator != ssup_datum_unsigned_cmp))
+	{
+		col->encoding = WS_ENC_NONE;
+		col->width = 0;
+		return;
+	}
+	if (col->encoding != WS_ENC_NUMERIC)
+		col->encoding = WS_ENC_ABBREVIATED;
+	col->width = sizeof(Datum);
+	col->abbreviate = ssup;
 }
 
 /*
@@ -135,22 +160,11 @@ ws_keyspec_create(TupleDesc desc, int ncols, const AttrNumber *attnos,
 
 		col->encoding = ws_key_encoding(sortops[i], collations[i],
 										&col->descending, &col->width);
-		if (col->encoding == WS_ENC_ABBREVIATED)
+		if (ws_encoding_partial(col->encoding))
 		{
-			SortSupport ssup = palloc0(sizeof(SortSupportData));
-
-			init_sort_support(ssup, attnos[i], sortops[i], collations[i],
-							  nulls_first[i], true);
-			if (ssup->abbrev_converter != NULL)
-				col->abbreviate = ssup;
-			else
-			{
-				col->encoding = WS_ENC_NONE;
-				col->width = 0;
-			}
-		}
-		if (col->encoding == WS_ENC_NONE || col->encoding == WS_ENC_ABBREVIATED)
+			find_abbreviation(col, sortops[i], collations[i]);
 			spec->comparator = true;
+		}
 		if (col->width == 0 || spec->comparator)
 			fixed = false;
 		bytes += col->width + (col->notnull ? 0 : 1);

@@ -12,7 +12,8 @@
  *	text, bpchar, name	their bytes, then 00 (no value contains a zero byte);
  *						bpchar without its trailing blanks
  *	bytea				00 written as 00 FF, then 00 00
- *	numeric				core's abbreviated key, which is not decisive on ties
+ *	numeric, text under	core's abbreviated key (SortSupport), which is not
+ *	ICU, inet, ...		decisive on ties
  *
  * Values that compare equal encode equal: otherwise the next column would
  * never decide.
@@ -100,12 +101,11 @@ fixed_bits(const WsKeyColumn *col, Datum value)
 				return ((ws_uint128) utc << 32) | ((uint32) t->zone ^ 0x80000000);
 			}
 		case WS_ENC_ABBREVIATED:
-			{
-				Datum		d = col->abbreviate->abbrev_converter(value, col->abbreviate);
-
-				/* numeric's abbreviation is a signed integer, greatest first */
-				return ~((uint64) DatumGetInt64(d) ^ SIGN_64);
-			}
+			/* compared as an unsigned integer */
+			return (uint64) col->abbreviate->abbrev_converter(value, col->abbreviate);
+		case WS_ENC_NUMERIC:
+			/* compared as a signed integer, the greatest first */
+			return ~((uint64) col->abbreviate->abbrev_converter(value, col->abbreviate) ^ SIGN_64);
 		default:
 			return 0;
 	}
@@ -270,7 +270,7 @@ ws_key_window(const WsKeySpec *spec, const Datum *values, const bool *isnull,
 		}
 		if (col->encoding != WS_ENC_NONE)
 			put_value(&w, col, values[att]);
-		if (col->encoding == WS_ENC_NONE || col->encoding == WS_ENC_ABBREVIATED)
+		if (ws_encoding_partial(col->encoding))
 			return WS_KEY_UNBOUNDED;
 	}
 	return w.pos;
@@ -331,7 +331,7 @@ ws_key_complete(const WsKeySpec *spec, WsEntry entry)
 			if (bytes[pos++] == null_byte(col, true))
 				continue;
 		}
-		if (col->encoding == WS_ENC_NONE || col->encoding == WS_ENC_ABBREVIATED)
+		if (ws_encoding_partial(col->encoding))
 			return false;
 		if (col->width > 0)
 		{

@@ -20,18 +20,18 @@
 
 /* Does a come before b? */
 static inline bool
-before(const WsLoserTree *tree, const WsEntry *a, const WsEntry *b)
+before(const WsLoserTree *tree, const WsTreeNode *a, const WsTreeNode *b)
 {
-	if (unlikely(tree->tie != NULL && ws_entry_same_prefix(*a, *b) &&
-				 ws_entry_pointer(*a) != WS_POINTER_MASK &&
-				 ws_entry_pointer(*b) != WS_POINTER_MASK))
+	if (unlikely(tree->tie != NULL && ws_entry_same_prefix(a->entry, b->entry) &&
+				 ws_entry_pointer(a->entry) != WS_POINTER_MASK &&
+				 ws_entry_pointer(b->entry) != WS_POINTER_MASK))
 	{
-		int			cmp = tree->tie(tree->tie_arg, *a, *b);
+		int			cmp = tree->tie(tree->tie_arg, a, b);
 
 		if (cmp != 0)
 			return cmp < 0;
 	}
-	return ws_entry_int(*a) < ws_entry_int(*b);
+	return ws_entry_int(a->entry) < ws_entry_int(b->entry);
 }
 
 /*
@@ -63,7 +63,7 @@ play(WsLoserTree *tree, int node, const WsEntry *first)
 	}
 	left = play(tree, 2 * node, first);
 	right = play(tree, 2 * node + 1, first);
-	if (before(tree, &right.entry, &left.entry))
+	if (before(tree, &right, &left))
 	{
 		tree->losers[node] = left;
 		return right;
@@ -117,7 +117,7 @@ ws_losertree_replace(WsLoserTree *tree, WsEntry next)
 		{
 			WsTreeNode *loser = &tree->losers[node];
 
-			if (before(tree, &loser->entry, &champion.entry))
+			if (before(tree, loser, &champion))
 			{
 				WsTreeNode	other = *loser;
 

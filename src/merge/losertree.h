@@ -7,17 +7,17 @@
 
 #include "wiscsort.h"
 
-/*
- * Orders two entries with equal prefixes from their rows: <0, 0, >0.  Equal
- * keys return 0 and are ordered by their pointers.
- */
-typedef int (*WsTieBreak) (void *arg, WsEntry a, WsEntry b);
-
 typedef struct WsTreeNode
 {
 	WsEntry		entry;
 	int32		source;
 } WsTreeNode;
+
+/*
+ * Orders two entries with equal prefixes from their rows: <0, 0, >0.  Equal
+ * keys return 0 and are ordered by their pointers.
+ */
+typedef int (*WsTieBreak) (void *arg, const WsTreeNode *a, const WsTreeNode *b);
 
 typedef struct WsLoserTree
 {

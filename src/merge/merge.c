@@ -2,44 +2,84 @@
  * merge.c - the merge of sorted sources into one sequence of entries.
  *
  * Sources are runs, read a block at a time through a buffer that the caller
- * lends, or slices of the IndexMap.  A loser tree picks the least entry.  Ties
- * that the prefix does not settle are settled by the rows, unless the prefix
- * holds the whole key.
+ * lends, or slices of the IndexMap.  A loser tree picks the least entry.
  *
- * Memory: 64 bytes or so a source, and the buffers lent.  Errors are those of
- * reading a run; they leave the merge unusable, and its memory to its context.
+ * Ties that the prefix does not settle are settled by the rows.  An entry that
+ * wins or loses meets up to log2(sources) others on its way; its row is read
+ * once: each source keeps the next WS_PREFIX_BYTES key bytes of its current
+ * entry, or its key columns for the comparator.
+ *
+ * Memory: some 150 bytes a source, and the buffers lent; a row slot a source
+ * that has been in a tie.  Errors are those of reading runs and rows; they
+ * leave the merge unusable, and its memory to its context.
  *-------------------------------------------------------------------------
  */
 #include "merge/merge.h"
 
 #include "miscadmin.h"
 
+/* The tied state of a source for its current entry. */
+static WsTied *
+tied_source(WsMerge *merge, const WsTreeNode *node)
+{
+	WsTied	   *tied = &merge->tied[node->source];
+	uint64		pointer = ws_entry_pointer(node->entry);
+
+	if (tied->pointer == pointer)
+		return tied;
+	if (tied->place == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(merge->context);
+
+		tied->place = merge->rows->make_place(merge->rows->store);
+		MemoryContextSwitchTo(old);
+	}
+	merge->rows->fetch(merge->rows->store, pointer, tied->place);
+	if (!merge->spec->comparator)
+		tied->complete = ws_key_window(merge->spec, tied->place->values,
+									   tied->place->isnull, WS_PREFIX_BYTES,
+									   tied->window) <= 2 * WS_PREFIX_BYTES;
+	tied->pointer = pointer;
+	return tied;
+}
+
 static int
-break_tie(void *arg, WsEntry a, WsEntry b)
+break_tie(void *arg, const WsTreeNode *a, const WsTreeNode *b)
 {
 	WsMerge    *merge = arg;
 	MemoryContext old;
-	int			cmp;
+	WsTied	   *x;
+	WsTied	   *y;
+	int			cmp = 0;
 
-	if (ws_key_complete(merge->spec, a))
+	if (ws_key_complete(merge->spec, a->entry))
 		return 0;
 	old = MemoryContextSwitchTo(merge->tie_context);
-	cmp = ws_key_compare_rows(merge->spec, merge->rows,
-							  ws_entry_pointer(a), ws_entry_pointer(b));
+	x = tied_source(merge, a);
+	y = tied_source(merge, b);
+	if (!merge->spec->comparator)
+		cmp = memcmp(x->window, y->window, WS_PREFIX_BYTES);
+	if (cmp == 0 && (merge->spec->comparator || !x->complete))
+		cmp = ws_key_compare(merge->spec, 0, x->place->values, x->place->isnull,
+							 y->place->values, y->place->isnull);
 	MemoryContextSwitchTo(old);
 	return cmp;
 }
 
 /*
- * Creates a merge of `nsources` >= 1 sources in CurrentMemoryContext.  Each
- * source is to be given by ws_merge_slice or ws_merge_run before
- * ws_merge_start.
+ * Creates a merge of `nsources` >= 1 sources, in a memory context of its own
+ * under CurrentMemoryContext.  Each source is to be given by ws_merge_slice or
+ * ws_merge_run before ws_merge_start.
  */
 WsMerge *
 ws_merge_create(const WsKeySpec *spec, const WsKeyRows *rows, int nsources)
 {
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "WiscSort merge",
+												  ALLOCSET_SMALL_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
 	WsMerge    *merge = palloc0(sizeof(WsMerge));
 
+	merge->context = context;
 	merge->spec = spec;
 	merge->rows = rows;
 	merge->nsources = nsources;
@@ -47,8 +87,14 @@ ws_merge_create(const WsKeySpec *spec, const WsKeyRows *rows, int nsources)
 	ws_losertree_init(&merge->tree, nsources, palloc0(nsources * sizeof(WsTreeNode)),
 					  spec->exact ? NULL : break_tie, merge);
 	if (!spec->exact)
-		merge->tie_context = AllocSetContextCreate(CurrentMemoryContext, "WiscSort ties",
-												   ALLOCSET_DEFAULT_SIZES);
+	{
+		merge->tie_context = AllocSetContextCreate(context, "WiscSort ties",
+												   ALLOCSET_SMALL_SIZES);
+		merge->tied = palloc0(nsources * sizeof(WsTied));
+		for (int i = 0; i < nsources; i++)
+			merge->tied[i].pointer = WS_POINTER_MASK;
+	}
+	MemoryContextSwitchTo(old);
 	return merge;
 }
 
@@ -146,9 +192,5 @@ ws_merge_next(WsMerge *merge, WsEntry *out, Size max)
 void
 ws_merge_free(WsMerge *merge)
 {
-	if (merge->tie_context != NULL)
-		MemoryContextDelete(merge->tie_context);
-	pfree(merge->tree.losers);
-	pfree(merge->sources);
-	pfree(merge);
+	MemoryContextDelete(merge->context);
 }

@@ -18,14 +18,25 @@ typedef struct WsSource
 	WsRunReader reader;
 } WsSource;
 
+/* The key of a source's current entry, as far as ties have needed it. */
+typedef struct WsTied
+{
+	WsKeyPlace *place;			/* NULL until the source's first tie */
+	uint64		pointer;		/* of the row whose bytes these are */
+	uint8		window[WS_PREFIX_BYTES];	/* key bytes behind the prefix */
+	bool		complete;		/* the key ends in the window */
+} WsTied;
+
 typedef struct WsMerge
 {
+	MemoryContext context;		/* of all this */
 	const WsKeySpec *spec;
 	const WsKeyRows *rows;
 	int			nsources;
 	WsSource   *sources;
+	WsTied	   *tied;			/* by source; NULL if prefixes are whole keys */
+	MemoryContext tie_context;	/* what comparators leave */
 	WsLoserTree tree;
-	MemoryContext tie_context;	/* what comparators leave; NULL if exact */
 } WsMerge;
 
 extern WsMerge *ws_merge_create(const WsKeySpec *spec, const WsKeyRows *rows, int nsources);

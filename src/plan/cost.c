@@ -34,6 +34,8 @@
 #define ABBREVIATED_SHARE	0.3		/* ties that an abbreviation leaves */
 #define TEXT_SHARE			0.15	/* ties that a prefix of text leaves */
 #define COMPARATOR_SHARE	1.3		/* no prefix at all */
+/* What a row takes in tuplesort's memory beside its data: SortTuple, chunk, header. */
+#define TUPLESORT_OVERHEAD	(24 + 16 + 16)
 #define STARTUP_ROWS		200		/* set-up of a sort, in appended rows */
 
 static double
@@ -53,7 +55,8 @@ ws_sort_considered(double rows, int width)
 
 	if (!ws_enable || !enable_sort)
 		return false;
-	return ws_debug_force || sort_bytes(rows, width) > threshold * 1024;
+	return ws_debug_force ||
+		rows * (MAXALIGN(width) + TUPLESORT_OVERHEAD) > threshold * 1024;
 }
 
 /*
@@ -97,7 +100,7 @@ comparison_share(List *pathkeys)
 	{
 		case WS_ENC_NONE:
 			return COMPARATOR_SHARE;
-		case WS_ENC_ABBREVIATED:
+		case WS_ENC_NUMERIC:
 			return ABBREVIATED_SHARE;
 		case WS_ENC_TEXT:
 		case WS_ENC_BPCHAR:

@@ -59,7 +59,7 @@ ws_spool_create(TupleDesc desc, AttrNumber key_natts, Size memory)
 {
 	WsSpool    *spool = palloc0(sizeof(WsSpool));
 
-	spool->desc = desc;
+	spool->desc = CreateTupleDescCopy(desc);
 	spool->key_natts = key_natts;
 	spool->shift = 2;
 	for (int i = 0; i < desc->natts; i++)
@@ -325,30 +325,47 @@ prefetch_key(void *store, uint64 pointer)
 	ws_spool_prefetch(store, pointer);
 }
 
-static void
-fetch_key(void *store, uint64 pointer, int side, Datum **values, bool **isnull)
+/* A place with the slot that deforms into it. */
+typedef struct SpoolPlace
+{
+	WsKeyPlace	place;			/* must be first */
+	TupleTableSlot *slot;
+	HeapTupleData tuple;
+} SpoolPlace;
+
+static WsKeyPlace *
+make_place(void *store)
 {
 	WsSpool    *spool = store;
-	TupleTableSlot *slot = spool->side[side];
+	SpoolPlace *p = palloc0(sizeof(SpoolPlace));
 
-	ws_spool_tuple(spool, pointer, &spool->side_tuple[side]);
-	ExecStoreHeapTuple(&spool->side_tuple[side], slot, false);
-	slot_getsomeattrs(slot, spool->key_natts);
-	*values = slot->tts_values;
-	*isnull = slot->tts_isnull;
+	p->slot = MakeSingleTupleTableSlot(spool->desc, &TTSOpsHeapTuple);
+	p->place.pointer = WS_POINTER_MASK;
+	p->place.values = p->slot->tts_values;
+	p->place.isnull = p->slot->tts_isnull;
+	return &p->place;
 }
 
-/*
- * How ties read key columns from this spool.  The slots it needs are made in CurrentMemoryContext.
- */
+static void
+fetch_key(void *store, uint64 pointer, WsKeyPlace *place)
+{
+	WsSpool    *spool = store;
+	SpoolPlace *p = (SpoolPlace *) place;
+
+	if (place->pointer == pointer)
+		return;
+	ws_spool_tuple(spool, pointer, &p->tuple);
+	ExecStoreHeapTuple(&p->tuple, p->slot, false);
+	slot_getsomeattrs(p->slot, spool->key_natts);
+	place->pointer = pointer;
+}
+
+/* How ties read key columns from this spool. */
 WsKeyRows
 ws_spool_keys(WsSpool *spool)
 {
-	WsKeyRows	rows = {ready_keys, prefetch_key, fetch_key, spool};
+	WsKeyRows	rows = {ready_keys, prefetch_key, make_place, fetch_key, spool};
 
-	for (int i = 0; i < 2; i++)
-		if (spool->side[i] == NULL)
-			spool->side[i] = MakeSingleTupleTableSlot(spool->desc, &TTSOpsHeapTuple);
 	return rows;
 }
 
@@ -358,9 +375,6 @@ ws_spool_destroy(WsSpool *spool)
 {
 	if (spool == NULL)
 		return;
-	for (int i = 0; i < 2; i++)
-		if (spool->side[i] != NULL)
-			ExecDropSingleTupleTableSlot(spool->side[i]);
 	ws_tempfile_close(spool->file);
 	ws_region_destroy(spool->region);
 }

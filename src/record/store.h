@@ -15,7 +15,7 @@
 /* ---- spool.c: a private copy of each row, in arrival order ---- */
 typedef struct WsSpool
 {
-	TupleDesc	desc;
+	TupleDesc	desc;			/* a copy, not counted */
 	int			shift;			/* log2 of the pointer's unit, in bytes */
 	uint64		nrows;
 	WsRegion   *region;			/* all rows, or the write buffer */
@@ -26,9 +26,7 @@ typedef struct WsSpool
 	WsTempFile *file;			/* NULL while all rows are in memory */
 	const char *map;			/* mapping of the file */
 	int64		mapped;			/* bytes of it */
-	TupleTableSlot *side[2];	/* for ws_spool_keys */
-	HeapTupleData side_tuple[2];
-	AttrNumber	key_natts;		/* columns that ws_spool_keys deforms */
+	AttrNumber	key_natts;		/* columns that keys are made of */
 } WsSpool;
 
 extern WsSpool *ws_spool_create(TupleDesc desc, AttrNumber key_natts, Size memory);

@@ -142,6 +142,25 @@ def digest(m):
                  % (m.where('a'), m.order(on(m.keys(), 'a'), 'a.id')))
 
 
+def long_rows(m):
+    """Rows of up to 60 kB that are computed, not stored: no TOAST."""
+    few = 'a.id %% %d = 0' % (m.tables.n // 300 + 1)
+    long = 'repeat(chr(65 + a.id % 26), a.id % 5 * {})'.format(m.rng.choice([3000, 6553, 8190, 15000]))
+    keys = m.order(on(m.keys(1, 2), 'a'), 'a.id')
+    if m.chance(0.4):
+        keys = ' ORDER BY %s COLLATE "C"%s, a.id' % (long, m.direction())
+    return Query('SELECT s.id, length(s.w), md5(s.w) FROM (SELECT a.id, %s AS w, a.g FROM t1 a WHERE %s%s'
+                 ' OFFSET 0) s' % (long, few, keys), total=True)
+
+
+def expanded(m):
+    """Array values in the form that array_append gives them."""
+    value = 'array_append(ARRAY[a.id % 7, a.g], a.id % 3)'
+    keys = m.rng.choice([m.order(on(m.keys(1, 2), 'a'), 'a.id'),
+                         ' ORDER BY %s%s, a.id' % (value, m.direction())])
+    return Query('SELECT a.id, %s FROM t1 a%s%s' % (value, m.where('a'), keys), total=True)
+
+
 def subquery_key(m):
     pairs = on(m.keys(1, 2), 'a')
     if m.tables.huge:
@@ -422,11 +441,12 @@ def modified(m):
     return Query(['BEGIN', sql, 'ROLLBACK'], explain=picked)
 
 
-KINDS = [(plain, 10), (limited, 6), (nested, 3), (no_columns, 1), (digest, 2), (subquery_key, 1),
-         (distinct, 3), (distinct_on, 3), (grouped, 4), (grouping_sets, 2), (window, 5),
-         (set_returning, 2), (function_scan, 1), (join, 5), (merge_join, 6), (set_operation, 4),
-         (union_inside, 2), (lateral, 4), (rescan, 2), (recursive, 2), (cte, 2), (prepared, 3),
-         (cursor, 6), (walked, 2), (for_update, 2), (inserted, 2), (modified, 1)]
+KINDS = [(plain, 10), (limited, 6), (nested, 3), (no_columns, 1), (digest, 2), (long_rows, 2),
+         (expanded, 1), (subquery_key, 1), (distinct, 3), (distinct_on, 3), (grouped, 4),
+         (grouping_sets, 2), (window, 5), (set_returning, 2), (function_scan, 1), (join, 5),
+         (merge_join, 6), (set_operation, 4), (union_inside, 2), (lateral, 4), (rescan, 2),
+         (recursive, 2), (cte, 2), (prepared, 3), (cursor, 6), (walked, 2), (for_update, 2),
+         (inserted, 2), (modified, 1)]
 
 
 def make(seed, number, tables):

@@ -22,10 +22,10 @@ static long ties_broken;
 
 /* The order that the rows behind the entries would have: by pointer % 7, descending. */
 static int
-row_order(void *arg, WsEntry a, WsEntry b)
+row_order(void *arg, const WsTreeNode *a, const WsTreeNode *b)
 {
-	uint64		x = ws_entry_pointer(a) % 7;
-	uint64		y = ws_entry_pointer(b) % 7;
+	uint64		x = ws_entry_pointer(a->entry) % 7;
+	uint64		y = ws_entry_pointer(b->entry) % 7;
 
 	ties_broken++;
 	return (x < y) - (x > y);
@@ -39,7 +39,9 @@ full_order(const void *a, const void *b)
 
 	if (with_tie && ws_entry_same_prefix(*x, *y))
 	{
-		int			cmp = row_order(NULL, *x, *y);
+		WsTreeNode	xn = {*x, 0};
+		WsTreeNode	yn = {*y, 0};
+		int			cmp = row_order(NULL, &xn, &yn);
 
 		if (cmp != 0)
 			return cmp;
