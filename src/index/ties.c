@@ -5,6 +5,8 @@
  * arrival order.  A group whose prefix is the whole key (told from its
  * bytes) is settled: equal rows stay in arrival order.  Otherwise:
  *
+ *  - A group whose rows all have the same key: found out by comparing them
+ *	  with the first one.
  *  - A key that is bytes throughout: the prefix of every entry in the group
  *	  is overwritten with the next WS_PREFIX_BYTES bytes of its key, taken
  *	  from the row; the group is sorted by the same kernel, and its own groups
@@ -197,6 +199,32 @@ group_complete(Ties *t, WsEntry entry, int digits)
 						 window) <= (Size) digits * WS_PREFIX_BYTES;
 }
 
+/*
+ * Have all rows of the group the same key?  Few distinct keys are common, and
+ * this reads each row once, while every further digit would read it again.
+ * Gives up at the first row that differs, which is an early one if many do.
+ */
+static bool
+group_equal(Ties *t, const WsEntry *group, Size n)
+{
+	WsKeyPlace *first = fetch(t, ws_entry_pointer(group[0]), 0);
+
+	for (Size i = 1; i < n; i++)
+	{
+		WsKeyPlace *other;
+
+		if (i + PREFETCH_ROWS < n)
+			t->rows->prefetch(t->rows->store, ws_entry_pointer(group[i + PREFETCH_ROWS]));
+		other = fetch(t, ws_entry_pointer(group[i]), 1);
+		if (ws_key_compare(t->spec, 0, first->values, first->isnull,
+						   other->values, other->isnull) != 0)
+			return false;
+		if ((i & 0xFFF) == 0)
+			CHECK_FOR_INTERRUPTS();
+	}
+	return true;
+}
+
 /* Finds the groups of equals among entries sorted by `digits` digits. */
 static void
 settle(Ties *t, WsEntry *entries, Size n, int digits)
@@ -214,6 +242,8 @@ settle(Ties *t, WsEntry *entries, Size n, int digits)
 		if (size == 1 || group_complete(t, group[0], digits))
 			continue;
 		CHECK_FOR_INTERRUPTS();
+		if (group_equal(t, group, size))
+			continue;
 		if (t->spec->comparator)
 			settle_by_comparator(t, group, size);
 		else if (digits >= MAX_DIGITS)

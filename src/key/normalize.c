@@ -28,6 +28,7 @@
 #include <math.h>
 
 #include "fmgr.h"
+#include "port/pg_bswap.h"
 #include "utils/date.h"
 #include "utils/timestamp.h"
 
@@ -86,12 +87,12 @@ fixed_bits(const WsKeyColumn *col, Datum value)
 			return float8_bits(DatumGetFloat8(value));
 		case WS_ENC_BYTES:
 			{
-				const uint8 *p = (const uint8 *) DatumGetPointer(value);
 				ws_uint128	bits = 0;
+				uint64		half[2] = {0, 0};
 
-				for (int i = 0; i < col->width; i++)
-					bits = (bits << 8) | p[i];
-				return bits;
+				memcpy(half, DatumGetPointer(value), col->width);
+				bits = ((ws_uint128) pg_hton64(half[0]) << 64) | pg_hton64(half[1]);
+				return bits >> (128 - 8 * col->width);
 			}
 		case WS_ENC_TIMETZ:
 			{
@@ -208,10 +209,10 @@ put_value(Window *w, const WsKeyColumn *col, Datum value)
 
 	if (col->width > 0)
 	{
-		ws_uint128	bits = fixed_bits(col, value);
+		ws_uint128	bits = fixed_bits(col, value) << (128 - 8 * col->width);
+		uint64		half[2] = {pg_hton64((uint64) (bits >> 64)), pg_hton64((uint64) bits)};
 
-		for (int shift = (col->width - 1) * 8; shift >= 0; shift -= 8)
-			put_byte(w, (uint8) (bits >> shift) ^ invert);
+		put_bytes(w, (const uint8 *) half, col->width, invert);
 	}
 	else if (col->encoding == WS_ENC_NAME)
 	{

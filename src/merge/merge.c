@@ -154,6 +154,18 @@ ws_merge_start(WsMerge *merge)
 }
 
 /*
+ * Is the key of `next`, whose prefix is its predecessor's, the predecessor's?
+ * Sources hold rows of disjoint spans of arrival order, so that of two rows of
+ * a source with equal keys no row of another source can come between them.
+ */
+static inline bool
+same_key(WsMerge *merge, WsEntry next)
+{
+	return ws_entry_pointer(next) != WS_POINTER_MASK &&
+		(merge->tied == NULL || ws_key_complete(merge->spec, next));
+}
+
+/*
  * Writes the next entries in order to `out`, at most `max`, and returns how
  * many they are; 0 only at the end.
  */
@@ -180,10 +192,14 @@ ws_merge_next(WsMerge *merge, WsEntry *out, Size max)
 	}
 	while (n < max && !ws_losertree_empty(&merge->tree))
 	{
-		WsSource   *s = &merge->sources[merge->tree.winner.source];
+		WsEntry		winner = merge->tree.winner.entry;
+		WsEntry		next = source_next(&merge->sources[merge->tree.winner.source]);
 
-		out[n++] = merge->tree.winner.entry;
-		ws_losertree_replace(&merge->tree, source_next(s));
+		out[n++] = winner;
+		if (ws_entry_same_prefix(next, winner) && same_key(merge, next))
+			merge->tree.winner.entry = next;	/* wins again, unplayed */
+		else
+			ws_losertree_replace(&merge->tree, next);
 	}
 	return n;
 }

@@ -70,7 +70,7 @@ ws_spool_prefetch(const WsSpool *spool, uint64 pointer)
 
 /* ---- window.c: the next rows in output order ---- */
 #define WS_WINDOW_ROWS		512
-#define WS_PREFETCH_ROWS	24
+#define WS_PREFETCH_GROUP	32
 
 typedef Size (*WsNextPointers) (void *source, uint64 *pointers, Size max);
 

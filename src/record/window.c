@@ -1,11 +1,14 @@
 /*-------------------------------------------------------------------------
  * window.c - the window: the next rows in output order.
  *
- * Takes pointers from the merge in batches, asks the CPU for a row
- * WS_PREFETCH_ROWS rows before it is handed out, and hands rows out in place.
- * Rows in output order are at random addresses: without prefetching each
- * costs a cache miss; with 24 rows in flight, a spool of 1 GB in the page
- * cache is read in key order at 11 ns a row (10 M rows of 100 bytes).
+ * Takes pointers from the merge in batches, asks the CPU for rows before they
+ * are handed out, and hands them out in place.  Rows in output order are at
+ * random addresses, so that each costs a cache miss and a TLB miss.  Prefetching
+ * hides the first; but a prefetch does not retire before its address is
+ * translated, so that one prefetch a row still waits for each page walk.  The
+ * prefetches of WS_PREFETCH_GROUP rows are therefore issued together, where the
+ * CPU overlaps their page walks: 68 ns a row became @@ (10 M rows of 100 bytes,
+ * spool of 1 GB in the page cache).
  *
  * Batches start small and grow, so that a reader that wants only the first
  * rows does not make the merge produce many.
@@ -39,6 +42,18 @@ ws_window_clear(WsWindow *window)
 	window->drained = false;
 }
 
+/* Prefetches the next group of rows that are queued. */
+static void
+prefetch_group(WsWindow *window)
+{
+	Size		end = Min(window->prefetched + WS_PREFETCH_GROUP, window->filled);
+	const WsSpool *spool = window->spool;
+
+	for (Size i = window->prefetched; i < end; i++)
+		ws_spool_prefetch(spool, window->queue[i]);
+	window->prefetched = end;
+}
+
 /* Tops the queue up behind the pointers that are still in it. */
 static void
 refill(WsWindow *window)
@@ -55,9 +70,6 @@ refill(WsWindow *window)
 		window->drained = true;
 	window->filled = left + got;
 	window->batch = Min(window->batch * 2, WS_WINDOW_ROWS);
-
-	while (window->prefetched < Min(window->filled, WS_PREFETCH_ROWS))
-		ws_spool_prefetch(window->spool, window->queue[window->prefetched++]);
 }
 
 /*
@@ -67,12 +79,14 @@ refill(WsWindow *window)
 bool
 ws_window_next(WsWindow *window, HeapTuple tuple)
 {
-	if (unlikely(window->filled - window->head <= WS_PREFETCH_ROWS) && !window->drained)
-		refill(window);
+	if (unlikely(window->prefetched - window->head <= WS_PREFETCH_GROUP))
+	{
+		if (window->filled - window->prefetched < WS_PREFETCH_GROUP && !window->drained)
+			refill(window);
+		prefetch_group(window);
+	}
 	if (unlikely(window->head >= window->filled))
 		return false;
-	if (window->prefetched < window->filled)
-		ws_spool_prefetch(window->spool, window->queue[window->prefetched++]);
 	ws_spool_tuple(window->spool, window->queue[window->head++], tuple);
 	return true;
 }

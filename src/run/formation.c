@@ -140,6 +140,7 @@ write_merged(WsFormation *f, WsMerge *merge, uint64 nentries, int level)
 	return ws_run_write_end(&writer);
 }
 
+/* Lowest level first, then youngest: any number of them span one arrival interval. */
 static int
 run_order(const void *a, const void *b)
 {
@@ -148,7 +149,7 @@ run_order(const void *a, const void *b)
 
 	if (x->level != y->level)
 		return x->level - y->level;
-	return (x->number > y->number) - (x->number < y->number);
+	return (x->number < y->number) - (x->number > y->number);
 }
 
 /* Merges the n live runs of the lowest levels into one. */

@@ -68,7 +68,7 @@ typedef struct WsFormation
 	char	   *block;			/* write buffer of that size */
 	int			fan_in;			/* runs that can be merged at once */
 	WsRunFile	files[WS_MAX_LEVELS];	/* by level */
-	WsRun	   *runs;			/* live runs, by level, then by age */
+	WsRun	   *runs;			/* live runs */
 	int			nruns;
 	int			max_runs;		/* allocated */
 	uint32		next_number;

@@ -117,7 +117,7 @@ def plans_when_off():
             check('WiscSort' not in str(found), 'no WiscSort when off: %s' % settings)
             plain.connection.close()
             loaded.connection.close()
-        small = cluster.connect(work_mem='512MB').cursor()
+        small = cluster.connect(work_mem='8GB').cursor()
         wanted = texts(small)
         if not common.options.core:
             small.execute("LOAD 'wiscsort'")
