@@ -43,7 +43,7 @@ ws_indexmap_append(WsIndexMap *map, WsEntry entry)
 
 /* ---- sort.c ---- */
 extern void ws_sort_entries(WsEntry *entries, Size n);
-extern const char *ws_sort_kernel_name(void);
+extern bool ws_sort_is_vectorised(void);
 
 /* ---- sort_vqsort.cc ---- */
 extern void ws_vqsort(WsEntry *entries, Size n);

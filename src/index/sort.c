@@ -41,11 +41,11 @@ chosen_kernel(void)
 #endif
 }
 
-/* Name of the kernel in use, as the setting spells it. */
-const char *
-ws_sort_kernel_name(void)
+/* Does ws_sort_entries use a vectorised kernel? */
+bool
+ws_sort_is_vectorised(void)
 {
-	return chosen_kernel() == WS_KERNEL_VQSORT ? "vqsort" : "template";
+	return chosen_kernel() == WS_KERNEL_VQSORT;
 }
 
 /*

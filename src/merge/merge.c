@@ -121,25 +121,15 @@ ws_merge_run(WsMerge *merge, int source, const WsRun *run, char *buffer)
 static inline WsEntry
 source_next(WsSource *s)
 {
-	if (unlikely(s->next == s->end))
-	{
-		Size		n;
-
-		if (!s->from_run)
-			return WS_ENTRY_MAX;
-		s->next = ws_run_block(&s->reader, s->block, &n);
-		if (s->next == NULL)
-		{
-			s->end = NULL;
-			return WS_ENTRY_MAX;
-		}
-		s->end = s->next + n;
-		s->block++;
-	}
+	if (unlikely(s->next == s->end) && (!s->from_run || !ws_source_load(s)))
+		return WS_ENTRY_MAX;
 	return *s->next++;
 }
 
-/* Reads the first entry of every source and plays the first matches. */
+/*
+ * Reads the first entry of every source and plays the first matches.  Not
+ * called if the merge gathers.
+ */
 void
 ws_merge_start(WsMerge *merge)
 {
@@ -177,6 +167,18 @@ ws_merge_next(WsMerge *merge, WsEntry *out, Size max)
 	CHECK_FOR_INTERRUPTS();
 	if (merge->tie_context != NULL)
 		MemoryContextReset(merge->tie_context);
+	if (merge->gathered != NULL)
+	{
+		if (merge->taken == merge->ngathered)
+		{
+			merge->ngathered = ws_merge_gather_next(merge);
+			merge->taken = 0;
+		}
+		n = Min(max, merge->ngathered - merge->taken);
+		memcpy(out, merge->gathered + merge->taken, n * sizeof(WsEntry));
+		merge->taken += n;
+		return n;
+	}
 	if (merge->nsources == 1)
 	{
 		/* nothing to compare: the tree's winner, then what follows it */

@@ -36,7 +36,10 @@ typedef struct WsMerge
 	WsSource   *sources;
 	WsTied	   *tied;			/* by source; NULL if prefixes are whole keys */
 	MemoryContext tie_context;	/* what comparators leave */
-	WsLoserTree tree;
+	WsLoserTree tree;			/* unless it gathers */
+	WsEntry    *gathered;		/* buffer of gather.c, or NULL */
+	Size		ngathered;		/* entries in it */
+	Size		taken;			/* of them, handed out */
 } WsMerge;
 
 extern WsMerge *ws_merge_create(const WsKeySpec *spec, const WsKeyRows *rows, int nsources);
@@ -45,5 +48,24 @@ extern void ws_merge_run(WsMerge *merge, int source, const WsRun *run, char *buf
 extern void ws_merge_start(WsMerge *merge);
 extern Size ws_merge_next(WsMerge *merge, WsEntry *out, Size max);
 extern void ws_merge_free(WsMerge *merge);
+
+/* ---- gather.c ---- */
+extern bool ws_merge_gather(WsMerge *merge, WsEntry *buffer, Size room);
+extern Size ws_merge_gather_next(WsMerge *merge);
+
+/* Loads the next block of a run that is a source; false behind the last. */
+static inline bool
+ws_source_load(WsSource *s)
+{
+	Size		n;
+
+	s->next = ws_run_block(&s->reader, s->block, &n);
+	s->end = s->next;
+	if (s->next == NULL)
+		return false;
+	s->end += n;
+	s->block++;
+	return true;
+}
 
 #endif							/* WS_MERGE_H */

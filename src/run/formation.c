@@ -109,16 +109,23 @@ merge_pieces(WsFormation *f)
 	return merge;
 }
 
-/* A merge of the first n live runs, through the memory of the IndexMap. */
+/*
+ * A merge of the first n live runs, through the memory of the IndexMap.  If
+ * there is twice the memory it needs, it gathers.
+ */
 static WsMerge *
 merge_runs(WsFormation *f, int n)
 {
 	WsMerge    *merge = ws_merge_create(f->spec, f->rows, n);
-	char	   *buffers = ws_indexmap_borrow(f->map, n * f->block_size);
+	Size		blocks = n * f->block_size;
+	Size		bytes = 2 * n <= f->fan_in ? 2 * blocks : blocks;
+	char	   *buffers = ws_indexmap_borrow(f->map, bytes);
 
 	for (int i = 0; i < n; i++)
 		ws_merge_run(merge, i, &f->runs[i], buffers + i * f->block_size);
-	ws_merge_start(merge);
+	if (!ws_merge_gather(merge, (WsEntry *) (buffers + blocks),
+						 (bytes - blocks) / sizeof(WsEntry)))
+		ws_merge_start(merge);
 	return merge;
 }
 
@@ -264,7 +271,8 @@ ws_formation_merge(WsFormation *f)
 	if (f->nruns == 0)
 		return merge_pieces(f);
 	f->passes++;
-	ws_region_shrink(f->map->region, f->nruns * f->block_size);
+	ws_region_shrink(f->map->region, 0);
+	f->map->room = 0;
 	merge = merge_runs(f, f->nruns);
 	note_memory(f, 0);
 	return merge;

@@ -52,6 +52,7 @@ extern void ws_run_write(WsRunWriter *w, const WsEntry *entries, Size n);
 extern WsRun ws_run_write_end(WsRunWriter *w);
 extern void ws_run_read_begin(WsRunReader *r, const WsRun *run, char *buffer);
 extern const WsEntry *ws_run_block(WsRunReader *r, int64 block, Size *n);
+extern bool ws_run_is_last_block(const WsRunReader *r);
 extern WsEntry ws_run_entry(WsRunReader *r, uint64 index);
 extern void ws_run_release(WsRun *run);
 

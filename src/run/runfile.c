@@ -143,6 +143,13 @@ ws_run_block(WsRunReader *r, int64 block, Size *n)
 	return (const WsEntry *) (r->buffer + sizeof(WsBlockHeader));
 }
 
+/* Is the block in the buffer the run's last? */
+bool
+ws_run_is_last_block(const WsRunReader *r)
+{
+	return (r->loaded + 1) * ws_block_capacity(r->run.block_size) >= r->run.nentries;
+}
+
 /* Entry number `index` (from 0) of the run. */
 WsEntry
 ws_run_entry(WsRunReader *r, uint64 index)
