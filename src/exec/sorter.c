@@ -8,8 +8,8 @@
  * Memory, for a budget of W = work_mem bytes.  At first rows and entries share
  * W in memory.  When it is used up the rows go to the spool's file, and W is
  * split:
- *		spool buffer	W/16, 8 kB to 1 MB
- *		run block		1/64 of the rest, 4 kB to 256 kB
+ *		spool buffer	W/16, 8 kB to 64 kB: larger writes gain nothing
+ *		run block		1/256 of the rest, 4 kB to 256 kB
  *		entries			all that is left (with what settling ties needs)
  * After the input the entries' memory holds the merge's blocks.  The window
  * and fixed structures take a few kB beside it.
@@ -25,8 +25,8 @@
 #include "utils/memutils.h"
 
 #define CLAMP(x, low, high)		Max((Size) (low), Min((Size) (x), (Size) (high)))
-#define SPOOL_BUFFER(w)			CLAMP((w) / 16, 8 * 1024, 1024 * 1024)
-#define RUN_BLOCK(rest)			CLAMP((rest) / 64, 4 * 1024, 256 * 1024)
+#define SPOOL_BUFFER(w)			CLAMP((w) / 16, 8 * 1024, 64 * 1024)
+#define RUN_BLOCK(rest)			TYPEALIGN_DOWN(4096, CLAMP((rest) / 256, 4 * 1024, 256 * 1024))
 
 /*
  * Starts a sort of rows of type `desc` by `ncols` columns, in a memory context

@@ -10,21 +10,25 @@
  *	   bound: no block that is still on disk has an entry below it.  (FMsort's
  *	   block read order is the sequence of these bounds.)
  *	2. The entries up to the bound are copied from all blocks into one buffer.
- *	3. The buffer is sorted and handed out.
+ *	3. The buffer is sorted and handed out.  Few runs are merged two by two
+ *	   instead, without branches: 3 ns an entry and pass, in cache.
  *
  * Each batch uses up at least one block, so that it holds about a block's
  * worth of entries.  Ties need no care: prefixes are whole keys.
  *
- * Memory: a second block a run, for the buffer.
+ * Memory: two more blocks a run, for the buffer and the passes over it.
  *-------------------------------------------------------------------------
  */
 #include "merge/merge.h"
+
+/* Up to so many runs, merging two by two beats sorting: 3 passes against 17 ns. */
+#define MAX_PAIRWISE	8
 
 /*
  * Lets the merge work by gathering, through a buffer of `room` entries that
  * the caller lends (16-byte aligned).  Returns false, and changes nothing, if
  * it cannot: keys are not exact, the kernel is not vectorised, a source is not
- * a run, or the buffer cannot hold a block of each.
+ * a run, or the buffer cannot hold two blocks of each.
  */
 bool
 ws_merge_gather(WsMerge *merge, WsEntry *buffer, Size room)
@@ -39,10 +43,63 @@ ws_merge_gather(WsMerge *merge, WsEntry *buffer, Size room)
 			return false;
 		need += ws_block_capacity(merge->sources[i].reader.run.block_size);
 	}
-	if (need > room)
+	if (2 * need > room)
 		return false;
 	merge->gathered = buffer;
+	merge->scratch = buffer + need;
 	return true;
+}
+
+/* Merges two sorted arrays into `out`. */
+static void
+merge_two(const WsEntry *a, Size na, const WsEntry *b, Size nb, WsEntry *out)
+{
+	const WsEntry *aend = a + na;
+	const WsEntry *bend = b + nb;
+
+	while (a < aend && b < bend)
+	{
+		ws_uint128	x = ws_entry_int(*a);
+		ws_uint128	y = ws_entry_int(*b);
+		bool		second = y < x;
+
+		*out++ = *(second ? b : a);
+		a += !second;
+		b += second;
+	}
+	memcpy(out, a, (aend - a) * sizeof(WsEntry));
+	out += aend - a;
+	memcpy(out, b, (bend - b) * sizeof(WsEntry));
+}
+
+/*
+ * Merges n sorted segments that lie one behind the other in merge->gathered;
+ * the lengths are used up.
+ */
+static void
+merge_pairwise(WsMerge *merge, Size *lengths, int n)
+{
+	while (n > 1)
+	{
+		const WsEntry *from = merge->gathered;
+		WsEntry    *to = merge->scratch;
+		int			merged = 0;
+
+		for (int i = 0; i < n; i += 2)
+		{
+			Size		na = lengths[i];
+			Size		nb = i + 1 < n ? lengths[i + 1] : 0;
+
+			merge_two(from, na, from + na, nb, to);
+			from += na + nb;
+			to += na + nb;
+			lengths[merged++] = na + nb;
+		}
+		n = merged;
+		to = merge->scratch;
+		merge->scratch = merge->gathered;
+		merge->gathered = to;
+	}
 }
 
 /* How many of n sorted entries are not above `bound`. */
@@ -74,6 +131,8 @@ Size
 ws_merge_gather_next(WsMerge *merge)
 {
 	ws_uint128	bound = ws_entry_int(WS_ENTRY_MAX);
+	Size		lengths[MAX_PAIRWISE];
+	int			segments = 0;
 	Size		total = 0;
 
 	for (int i = 0; i < merge->nsources; i++)
@@ -90,10 +149,18 @@ ws_merge_gather_next(WsMerge *merge)
 		WsSource   *s = &merge->sources[i];
 		Size		n = count_upto(s->next, s->end - s->next, bound);
 
+		if (n == 0)
+			continue;
 		memcpy(merge->gathered + total, s->next, n * sizeof(WsEntry));
 		s->next += n;
 		total += n;
+		if (segments < MAX_PAIRWISE)
+			lengths[segments] = n;
+		segments++;
 	}
-	ws_sort_entries(merge->gathered, total);
+	if (segments <= MAX_PAIRWISE)
+		merge_pairwise(merge, lengths, segments);
+	else
+		ws_sort_entries(merge->gathered, total);
 	return total;
 }

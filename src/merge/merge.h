@@ -38,6 +38,7 @@ typedef struct WsMerge
 	MemoryContext tie_context;	/* what comparators leave */
 	WsLoserTree tree;			/* unless it gathers */
 	WsEntry    *gathered;		/* buffer of gather.c, or NULL */
+	WsEntry    *scratch;		/* as large */
 	Size		ngathered;		/* entries in it */
 	Size		taken;			/* of them, handed out */
 } WsMerge;

@@ -111,14 +111,14 @@ merge_pieces(WsFormation *f)
 
 /*
  * A merge of the first n live runs, through the memory of the IndexMap.  If
- * there is twice the memory it needs, it gathers.
+ * there is three times the memory it needs, it gathers.
  */
 static WsMerge *
 merge_runs(WsFormation *f, int n)
 {
 	WsMerge    *merge = ws_merge_create(f->spec, f->rows, n);
 	Size		blocks = n * f->block_size;
-	Size		bytes = 2 * n <= f->fan_in ? 2 * blocks : blocks;
+	Size		bytes = 3 * n <= f->fan_in ? 3 * blocks : blocks;
 	char	   *buffers = ws_indexmap_borrow(f->map, bytes);
 
 	for (int i = 0; i < n; i++)
