@@ -4,8 +4,8 @@
  * Address space is reserved once and committed in steps (io/region.c): no
  * doubling copy, and memory use follows the number of rows.  The array is
  * sorted in pieces of WS_PIECE_ENTRIES, each as soon as it is full and still
- * warm; the merge then takes the pieces as its sources (AlphaSort's QuickSort
- * of cache-sized runs followed by a tournament).
+ * warm; each becomes a run, or a source of the merge (AlphaSort's QuickSort of
+ * small runs followed by a tournament).
  *
  * Memory bound: capacity * 16 bytes.  Between two fillings the same memory
  * serves as merge buffers (ws_indexmap_borrow).

@@ -2,11 +2,12 @@
  * formation.c - run formation, and the passes that keep the runs few.
  *
  * Entries go into the IndexMap.  If all of them fit, they are sorted where
- * they are (OnePass).  Otherwise each full IndexMap is sorted and written as a
- * run of level 0; as soon as `fan_in` runs of a level exist they are merged
- * into one run of the next level (balanced merge), so that the number of runs
- * stays logarithmic and any input can be sorted in any work_mem.  The final
- * merge is left to the reader: ws_formation_merge hands it out unread.
+ * they are (OnePass).  Otherwise each full IndexMap is sorted and written as
+ * runs of level 0, one a piece; when about `fan_in` runs of a level exist they
+ * are merged into one run of the next level (balanced merge), so that the
+ * number of runs stays logarithmic and any input can be sorted in any
+ * work_mem.  The final merge is left to the reader: ws_formation_merge hands it
+ * out unread.
  *
  * Runs of a level live in one file, which is used again once they have been
  * merged: with L levels the disk holds each entry at most about twice.
@@ -196,28 +197,29 @@ runs_of_level(const WsFormation *f, int level)
 	return n;
 }
 
-/* Writes the IndexMap as a run of level 0 and empties it. */
+/*
+ * Writes the IndexMap, each piece as a run of level 0, and empties it.  One
+ * run of all pieces would have to be merged here, which costs more than the
+ * final merge pays for having more runs.
+ */
 static void
-write_run(WsFormation *f)
+write_runs(WsFormation *f)
 {
 	WsIndexMap *map = f->map;
-	WsRun		run;
 
 	note_memory(f, map->count - map->sorted);
 	ws_indexmap_sort_piece(map, f->spec, f->rows);
-	if (map->count <= f->piece)
+	for (Size start = 0; start < map->count; start += f->piece)
 	{
+		Size		n = Min(f->piece, map->count - start);
 		WsRunWriter writer;
 
-		ws_run_write_begin(&writer, &f->files[0], map->count, f->block_size,
+		ws_run_write_begin(&writer, &f->files[0], n, f->block_size,
 						   f->next_number++, 0, f->block);
-		ws_run_write(&writer, map->entries, map->count);
-		run = ws_run_write_end(&writer);
+		ws_run_write(&writer, map->entries + start, n);
+		add_run(f, ws_run_write_end(&writer));
+		f->formed++;
 	}
-	else
-		run = write_merged(f, merge_pieces(f), map->count, 0);
-	add_run(f, run);
-	f->formed++;
 	ws_indexmap_reset(map);
 }
 
@@ -231,8 +233,11 @@ ws_formation_add(WsFormation *f, WsEntry entry)
 
 	if (unlikely(map->count >= map->capacity))
 	{
-		write_run(f);
-		for (int level = 0; runs_of_level(f, level) >= f->fan_in; level++)
+		int			pieces = (int) ((map->capacity + f->piece - 1) / f->piece);
+
+		write_runs(f);
+		/* while the next IndexMap's runs still find room among fan_in */
+		for (int level = 0; runs_of_level(f, level) > Max(1, f->fan_in - pieces); level++)
 			merge_lowest(f, runs_of_level(f, level));
 	}
 	ws_indexmap_append(map, entry);
@@ -254,7 +259,7 @@ ws_formation_sort_rest(WsFormation *f)
 		return;
 	}
 	if (f->map->count > 0)
-		write_run(f);
+		write_runs(f);
 	while (f->nruns > f->fan_in)
 		merge_lowest(f, Min(f->fan_in, f->nruns - f->fan_in + 1));
 }
