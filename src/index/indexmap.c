@@ -16,7 +16,7 @@
 #include "miscadmin.h"
 
 /* Committed at a time: large enough to be rare, small against work_mem. */
-#define GROWTH(committed)	Max((Size) 4 * 1024, Min((committed) / 8, (Size) 4 * 1024 * 1024))
+#define GROWTH(committed)	Max((Size) 4 * 1024, Min((committed) / 16, (Size) 1024 * 1024))
 
 /*
  * Creates an IndexMap of at most `max_bytes` bytes in CurrentMemoryContext.
