@@ -48,21 +48,16 @@ append_order(StringInfo buf, Node *expr, Oid sortop, Oid collation, bool nulls_f
 		appendStringInfoString(buf, nulls_first ? " NULLS FIRST" : " NULLS LAST");
 }
 
-/*
- * The sort columns as columns of the outer plan.  A Sort node over the same
- * input is what the deparser knows how to look through.
- */
+/* The sort columns as columns of the outer plan, as core's Sort shows them. */
 static void
 show_sort_key(WsSortState *state, List *ancestors, ExplainState *es)
 {
 	PlanState  *outer = outerPlanState(state);
-	Sort	   *sort = makeNode(Sort);
 	bool		prefix = ws_explain_prefix(es);
 	List	   *context;
 	List	   *result = NIL;
 
-	sort->plan.lefttree = outer->plan;
-	context = set_deparse_context_plan(es->deparse_cxt, &sort->plan, ancestors);
+	context = set_deparse_context_plan(es->deparse_cxt, state->css.ss.ps.plan, ancestors);
 	for (int i = 0; i < state->ncols; i++)
 	{
 		TargetEntry *tle = get_tle_by_resno(outer->plan->targetlist, state->attnos[i]);

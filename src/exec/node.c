@@ -17,6 +17,7 @@
  */
 #include "exec/exec.h"
 
+#include "access/xact.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "optimizer/tlist.h"
@@ -67,6 +68,13 @@ begin_sort(CustomScanState *node, EState *estate, int eflags)
 	const int	access = EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK;
 
 	read_columns(state, cscan->custom_private);
+
+	/*
+	 * The planner looked at today's constraints.  A snapshot from before a SET
+	 * NOT NULL still sees the nulls that were there.
+	 */
+	if (IsolationUsesXactSnapshot())
+		memset(state->notnull, 0, state->ncols * sizeof(bool));
 	state->random_access = (eflags & access) != 0;
 
 	/* The input is read once, forward. */

@@ -16,7 +16,7 @@
  *
  * Reading: a cursor that only moves forward reads the final merge as a stream.
  * Random access (backward, mark and restore, rewind) is given when asked for:
- * by the sorted IndexMap itself, or else by a final run on disk.
+ * by the sorted IndexMap itself, or after a MergePass by a final run on disk.
  *-------------------------------------------------------------------------
  */
 #include "exec/exec.h"
@@ -54,6 +54,10 @@ ws_sorter_create(TupleDesc desc, int ncols, const AttrNumber *attnos,
 	sorter->spool = ws_spool_create(desc, sorter->spec->last_attno, sorter->budget);
 	sorter->rows = ws_spool_keys(sorter->spool);
 	sorter->formation = ws_formation_create(sorter->spec, &sorter->rows, sorter->budget);
+
+	/* where address space is limited, so is what can be held in memory */
+	sorter->budget = Min(sorter->budget, sorter->formation->map->region->reserved);
+	sorter->budget = Min(sorter->budget, sorter->spool->region->reserved / 2);
 	MemoryContextSwitchTo(old);
 	return sorter;
 }
@@ -139,15 +143,13 @@ ws_sorter_perform(WsSorter *sorter)
 	WsFormation *f = sorter->formation;
 
 	note_memory(sorter);
-	ws_formation_sort_rest(f);
+	ws_formation_sort_rest(f, sorter->random_access);
 	ws_spool_finish(sorter->spool);
 
-	if (f->nruns == 0 && f->map->count <= f->piece)
+	if (f->nruns == 0 && (sorter->random_access || f->map->count <= f->piece))
 		sorter->array = f->map->entries;
 	else if (sorter->random_access)
 	{
-		if (f->block_size == 0)
-			ws_formation_limit(f, sorter->budget, RUN_BLOCK(sorter->budget));
 		sorter->run = palloc0(sizeof(WsRunReader));
 		ws_run_read_begin(sorter->run, ws_formation_single_run(f),
 						  f->block);

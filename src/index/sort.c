@@ -50,14 +50,15 @@ ws_sort_is_vectorised(void)
 
 /*
  * Sorts n entries in place, ascending.  The array should be 16-byte aligned
- * (vqsort is much slower otherwise).  vqsort cannot be interrupted: keep n
- * within WS_PIECE_ENTRIES.
+ * (vqsort is much slower otherwise).  vqsort cannot be interrupted: more than
+ * WS_PIECE_ENTRIES are left to the template, which can.
  */
 void
 ws_sort_entries(WsEntry *entries, Size n)
 {
 #ifdef HAVE_LIBHWY
-	if (chosen_kernel() == WS_KERNEL_VQSORT && n >= VQSORT_MIN_ENTRIES)
+	if (chosen_kernel() == WS_KERNEL_VQSORT && n >= VQSORT_MIN_ENTRIES &&
+		n <= WS_PIECE_ENTRIES)
 	{
 		Assert(((uintptr_t) entries & 15) == 0);
 		ws_vqsort(entries, n);

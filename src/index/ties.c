@@ -147,8 +147,7 @@ settle_by_comparator(Ties *t, WsEntry *group, Size n)
 		pairs[i].datum = key->values[att];
 		if (key->isnull[att])
 			pairs[i].pointer |= PAIR_NULL;
-		if ((i & 0xFFF) == 0)
-			CHECK_FOR_INTERRUPTS();
+		CHECK_FOR_INTERRUPTS();
 	}
 	sort_pairs(pairs, n, t);
 	for (Size i = 0; i < n; i++)
@@ -175,8 +174,7 @@ settle_by_digit(Ties *t, WsEntry *group, Size n, int digits)
 		(void) ws_key_window(t->spec, key->values, key->isnull,
 							 (Size) digits * WS_PREFIX_BYTES, window);
 		group[i] = ws_key_window_entry(window, pointer);
-		if ((i & 0xFFF) == 0)
-			CHECK_FOR_INTERRUPTS();
+		CHECK_FOR_INTERRUPTS();
 	}
 	ws_sort_entries(group, n);
 	settle(t, group, n, digits + 1);
@@ -219,8 +217,7 @@ group_equal(Ties *t, const WsEntry *group, Size n)
 		if (ws_key_compare(t->spec, 0, first->values, first->isnull,
 						   other->values, other->isnull) != 0)
 			return false;
-		if ((i & 0xFFF) == 0)
-			CHECK_FOR_INTERRUPTS();
+		CHECK_FOR_INTERRUPTS();
 	}
 	return true;
 }

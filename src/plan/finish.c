@@ -1,5 +1,5 @@
 /*-------------------------------------------------------------------------
- * finish.c - last touches to a finished plan, for EXPLAIN.
+ * finish.c - last touches to a finished plan.
  *
  * EXPLAIN finds the meaning of a custom scan's columns in custom_scan_tlist.
  * The planner requires expressions there that are equal to those of the
@@ -8,8 +8,9 @@
  * "column n of the outer plan" instead, once setrefs.c is through; so this
  * walks the plan when planning has ended and writes the same into our nodes.
  *
- * Execution does not depend on it: only the types of custom_scan_tlist matter
- * there, and they stay.
+ * Execution does not depend on that: only the types of custom_scan_tlist
+ * matter there, and they stay.  It does depend on the other touch, which keeps
+ * equal volatile columns apart (match_by_position).
  *-------------------------------------------------------------------------
  */
 #include "plan/plan.h"
@@ -25,6 +26,48 @@ static planner_hook_type next_planner_hook = NULL;
 static bool made_nodes = false;
 
 static void finish(Plan *plan);
+
+/*
+ * Core's Sort hands its input's columns on by position; setrefs.c matches ours
+ * by expression, and takes the first of several that are equal.  That is not
+ * the same if they are volatile (SELECT random(), random() ... ORDER BY 1, 2):
+ * choose the column of the same position, or of the same sort reference.
+ */
+static void
+match_by_position(CustomScan *cscan)
+{
+	List	   *input = cscan->custom_scan_tlist;
+	ListCell   *lc;
+
+	foreach(lc, cscan->scan.plan.targetlist)
+	{
+		TargetEntry *tle = lfirst_node(TargetEntry, lc);
+		Var		   *var = (Var *) tle->expr;
+		Node	   *expr;
+		ListCell   *lc2;
+
+		if (!IsA(var, Var) || var->varno != INDEX_VAR)
+			continue;
+		expr = (Node *) list_nth_node(TargetEntry, input, var->varattno - 1)->expr;
+		if (IsA(expr, Var))
+			continue;
+		foreach(lc2, input)
+		{
+			TargetEntry *column = lfirst_node(TargetEntry, lc2);
+			bool		same_ref = column->ressortgroupref == tle->ressortgroupref;
+
+			if (!equal(column->expr, expr))
+				continue;
+			if (column->resno == tle->resno && (same_ref || tle->ressortgroupref == 0))
+			{
+				var->varattno = column->resno;
+				break;
+			}
+			if (same_ref && tle->ressortgroupref != 0)
+				var->varattno = column->resno;
+		}
+	}
+}
 
 static void
 finish_list(List *plans)
@@ -61,6 +104,7 @@ finish(Plan *plan)
 				finish_list(cscan->custom_plans);
 				if (cscan->methods != &ws_scan_methods)
 					break;
+				match_by_position(cscan);
 				foreach(lc, outerPlan(plan)->targetlist)
 				{
 					TargetEntry *tle = flatCopyTargetEntry(lfirst(lc));

@@ -33,9 +33,12 @@ add_ordering(List *orderings, List *pathkeys)
 	return lappend(orderings, pathkeys);
 }
 
-/* Can the relation's rows be sorted by these keys, before any join? */
-static bool
-computable(PlannerInfo *root, RelOptInfo *rel, List *pathkeys, bool parallel)
+/*
+ * Can the relation's rows be sorted by these keys, before any join?  With
+ * `parallel`, in a parallel worker?
+ */
+bool
+ws_ordering_computable(PlannerInfo *root, RelOptInfo *rel, List *pathkeys, bool parallel)
 {
 	ListCell   *lc;
 
@@ -120,7 +123,7 @@ ws_useful_orderings(PlannerInfo *root, RelOptInfo *rel, bool parallel)
 	int			peer = -1;
 
 	for (int i = 0; i < (int) lengthof(own); i++)
-		if (computable(root, rel, own[i], parallel))
+		if (ws_ordering_computable(root, rel, own[i], parallel))
 			orderings = add_ordering(orderings, own[i]);
 
 	classes = mergeable_classes(root, rel);
@@ -136,7 +139,7 @@ ws_useful_orderings(PlannerInfo *root, RelOptInfo *rel, bool parallel)
 	{
 		List	   *pathkeys = list_make1(ws_ascending_pathkey(root, lfirst(lc)));
 
-		if (computable(root, rel, pathkeys, parallel))
+		if (ws_ordering_computable(root, rel, pathkeys, parallel))
 			orderings = add_ordering(orderings, pathkeys);
 	}
 	return orderings;

@@ -233,6 +233,8 @@ sort_input(PlannerInfo *root, RelOptInfo *rel, Path *input, bool partial)
 			(cores_limit && pathkeys_contained_in(root->query_pathkeys, pathkeys)))
 			continue;
 		cpath = ws_wrap_sort(root, create_sort_path(root, rel, input, pathkeys, -1.0));
+		if (!partial && !ws_ordering_computable(root, rel, pathkeys, true))
+			cpath->path.parallel_safe = false;
 		if (partial)
 			add_partial_path(rel, (Path *) cpath);
 		else

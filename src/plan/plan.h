@@ -12,6 +12,9 @@
 /* ---- orderings.c ---- */
 extern List *ws_useful_orderings(PlannerInfo *root, RelOptInfo *rel, bool parallel);
 
+extern bool ws_ordering_computable(PlannerInfo *root, RelOptInfo *rel, List *pathkeys,
+								   bool parallel);
+
 /* ---- paths.c ---- */
 extern void ws_install_planner_hooks(void);
 extern CustomPath *ws_wrap_sort(PlannerInfo *root, SortPath *sort);

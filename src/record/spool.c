@@ -67,7 +67,7 @@ ws_spool_create(TupleDesc desc, AttrNumber key_natts, Size memory)
 			spool->shift = 3;
 
 	/* Address space costs nothing: leave room for the largest row there is. */
-	spool->region = ws_region_create(Max(memory, MaxAllocSize) + 1024 * 1024);
+	spool->region = ws_region_create(memory + MaxAllocSize + 2 * 1024 * 1024);
 	ws_region_commit(spool->region, 16 * 1024);
 	memcpy(spool->region->base, FILE_MAGIC, FILE_HEADER);
 	spool->buffered = FILE_HEADER;
@@ -126,10 +126,13 @@ reserve_row(WsSpool *spool, Size length, uint64 *pointer)
 		flush_buffer(spool);
 	}
 	if (end + FLUSH_ALIGN > spool->region->committed)
-		ws_region_commit(spool->region,
-						 Max(end + FLUSH_ALIGN,
-							 spool->buffer_size > 0 ? 0 :
-							 spool->region->committed + GROWTH(spool->region->committed)));
+	{
+		Size		grown = spool->region->committed + GROWTH(spool->region->committed);
+
+		if (spool->buffer_size > 0 || grown > spool->region->reserved)
+			grown = 0;
+		ws_region_commit(spool->region, Max(end + FLUSH_ALIGN, grown));
+	}
 	if (spool->buffer_size > 0)
 		spool->peak_memory = Max(spool->peak_memory, spool->region->committed);
 

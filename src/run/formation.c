@@ -248,13 +248,15 @@ ws_formation_add(WsFormation *f, WsEntry entry)
 
 /*
  * Ends the input.  Afterwards either all entries are in the IndexMap, sorted
- * in pieces, or all are in at most fan_in runs.
+ * in pieces or, if `whole`, as one; or all are in at most fan_in runs.
  */
 void
-ws_formation_sort_rest(WsFormation *f)
+ws_formation_sort_rest(WsFormation *f, bool whole)
 {
 	if (f->nruns == 0)
 	{
+		if (whole && f->map->count > f->piece)
+			f->map->sorted = 0;
 		ws_indexmap_sort_piece(f->map, f->spec, f->rows);
 		return;
 	}
@@ -285,18 +287,14 @@ ws_formation_merge(WsFormation *f)
 
 /*
  * All entries as one run on disk, for readers that need any entry at any
- * time.  To be called instead of ws_formation_merge.  The run belongs to the
- * formation.  ws_formation_limit must have been called.
+ * time.  To be called instead of ws_formation_merge, after a MergePass.  The run
+ * belongs to the formation.
  */
 WsRun *
 ws_formation_single_run(WsFormation *f)
 {
-	if (f->nruns == 0)
-	{
-		add_run(f, write_merged(f, merge_pieces(f), f->map->count, 0));
-		ws_indexmap_reset(f->map);
-	}
-	else if (f->nruns > 1)
+	Assert(f->nruns > 0);
+	if (f->nruns > 1)
 		merge_lowest(f, f->nruns);
 	ws_region_shrink(f->map->region, 0);
 	return &f->runs[0];

@@ -87,7 +87,7 @@ extern WsFormation *ws_formation_create(const WsKeySpec *spec, const WsKeyRows *
 										Size max_bytes);
 extern void ws_formation_add(WsFormation *f, WsEntry entry);
 extern void ws_formation_limit(WsFormation *f, Size bytes, Size block_size);
-extern void ws_formation_sort_rest(WsFormation *f);
+extern void ws_formation_sort_rest(WsFormation *f, bool whole);
 extern struct WsMerge *ws_formation_merge(WsFormation *f);
 extern WsRun *ws_formation_single_run(WsFormation *f);
 extern Size ws_formation_memory(const WsFormation *f);

@@ -186,5 +186,25 @@ def prepared():
         healthy(cluster, 'prepared statements')
 
 
+def old_snapshot():
+    """A snapshot from before a column was declared NOT NULL."""
+    with common.server() as cluster:
+        cur = common.core(cluster)
+        cur.execute('CREATE TABLE nn (a int8, b int8)')
+        cur.execute('INSERT INTO nn SELECT nullif(i % 100, 7), i FROM generate_series(1, 5000) i')
+        query = 'SELECT a, b FROM nn ORDER BY a, b'
+        answer = rows(cur, query)
+        old = session(cluster, work_mem='64kB')
+        old.execute('BEGIN ISOLATION LEVEL REPEATABLE READ')
+        old.execute('SELECT 1')
+        cur.execute('DELETE FROM nn WHERE a IS NULL')
+        cur.execute('ALTER TABLE nn ALTER a SET NOT NULL, ALTER b SET NOT NULL')
+        uses(old, query)
+        equal(rows(old, query), answer, 'an old snapshot sees the nulls that were there')
+        old.execute('COMMIT')
+        equal(rows(old, query), [r for r in answer if r[0] is not None], 'a new one does not')
+        healthy(cluster, 'old snapshots')
+
+
 if __name__ == '__main__':
-    common.run([subtransactions, held, tablespaces, several_at_once, prepared])
+    common.run([subtransactions, held, tablespaces, several_at_once, prepared, old_snapshot])
