@@ -3,8 +3,8 @@
  *
  * A tournament costs log2(runs) unpredictable comparisons an entry, one after
  * the other: 25 ns for 3 runs, 60 ns for 46.  Sorting a few thousand entries
- * with vqsort costs 15 to 17 ns an entry, whatever their number of sources.  So where
- * memory allows it, and a vectorised kernel is there:
+ * with vqsort costs 15 to 17 ns an entry, whatever their number of sources.  So
+ * where memory allows it, and a vectorised kernel is there:
  *
  *	1. Every run has a block in memory.  The least of their last entries is the
  *	   bound: no block that is still on disk has an entry below it.  (FMsort's

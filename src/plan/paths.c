@@ -17,7 +17,6 @@
  */
 #include "plan/plan.h"
 
-#include "access/relation.h"
 #include "access/table.h"
 #include "exec/exec.h"
 #include "miscadmin.h"
@@ -133,7 +132,7 @@ ws_wrap_sort(PlannerInfo *root, SortPath *sort)
  * finds dominated, so a path in the relation's list cannot be shared.
  */
 static Path *
-private_copy(PlannerInfo *root, RelOptInfo *rel, Path *path)
+private_copy(const Path *path)
 {
 	Size		size;
 	Path	   *copy;
@@ -165,7 +164,7 @@ private_copy(PlannerInfo *root, RelOptInfo *rel, Path *path)
 
 /* The cheapest path of a list that needs no parameters, as a private copy. */
 static Path *
-cheapest_input(PlannerInfo *root, RelOptInfo *rel, List *pathlist)
+cheapest_input(List *pathlist)
 {
 	Path	   *best = NULL;
 	ListCell   *lc;
@@ -179,7 +178,7 @@ cheapest_input(PlannerInfo *root, RelOptInfo *rel, List *pathlist)
 		if (best == NULL || compare_path_costs(path, best, TOTAL_COST) < 0)
 			best = path;
 	}
-	return best != NULL ? private_copy(root, rel, best) : NULL;
+	return best != NULL ? private_copy(best) : NULL;
 }
 
 /* Will the query's LIMIT let core sort with a heap of few rows? */
@@ -187,7 +186,6 @@ static bool
 limit_is_cores(PlannerInfo *root, RelOptInfo *rel)
 {
 	Query	   *parse = root->parse;
-
 	double		bound;
 
 	if (bms_membership(root->all_baserels) != BMS_SINGLETON ||
@@ -254,10 +252,10 @@ add_sorted_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *r
 		!ws_sort_considered(rel->rows, rel->reltarget->width))
 		return;
 
-	input = cheapest_input(root, rel, rel->pathlist);
+	input = cheapest_input(rel->pathlist);
 	if (input != NULL)
 		sort_input(root, rel, input, false);
-	input = rel->consider_parallel ? cheapest_input(root, rel, rel->partial_pathlist) : NULL;
+	input = rel->consider_parallel ? cheapest_input(rel->partial_pathlist) : NULL;
 	if (input != NULL && ws_sort_considered(input->rows, rel->reltarget->width))
 		sort_input(root, rel, input, true);
 }

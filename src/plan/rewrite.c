@@ -16,10 +16,7 @@
  */
 #include "plan/plan.h"
 
-#include <math.h>
-
 #include "miscadmin.h"
-#include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
