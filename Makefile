@@ -22,8 +22,8 @@ OBJS = \
 	src/index/indexmap.o src/index/sort.o src/index/ties.o \
 	src/run/runfile.o src/run/formation.o \
 	src/merge/losertree.o src/merge/gather.o src/merge/merge.o \
-	src/record/spool.o src/record/window.o \
-	src/io/tempfile.o src/io/region.o src/io/sigbus.o \
+	src/record/spool.o src/record/window.o src/record/ahead.o \
+	src/io/tempfile.o src/io/region.o src/io/sigbus.o src/io/helper.o \
 	src/exec/node.o src/exec/sorter.o src/exec/explain.o
 
 REGRESS = setup types multi plans cursors executor merge explain errors corner
@@ -74,7 +74,8 @@ ifeq ($(WITH_LIBPMEM),yes)
 PG_CPPFLAGS += -DHAVE_LIBPMEM
 endif
 PG_CPPFLAGS += -I$(CURDIR)/src
-PG_CFLAGS += -Wall -Wextra -Wno-unused-parameter -MMD -MP $(WERROR)
+SHLIB_LINK += -pthread
+PG_CFLAGS += -pthread -Wall -Wextra -Wno-unused-parameter -MMD -MP $(WERROR)
 
 # JIT cannot inline anything useful from here: no bitcode, no need for clang.
 override with_llvm := no

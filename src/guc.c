@@ -11,6 +11,9 @@
 bool		ws_enable = true;
 int			ws_threshold = -1;
 int			ws_sort_kernel = WS_KERNEL_AUTO;
+int			ws_read_threads = -1;
+int			ws_sort_threads = -1;
+int			ws_write_threads = -1;
 bool		ws_debug_force = false;
 
 static const struct config_enum_entry sort_kernels[] = {
@@ -42,6 +45,18 @@ ws_define_settings(void)
 							 "auto takes vqsort when the extension was built with libhwy, else template.",
 							 &ws_sort_kernel, WS_KERNEL_AUTO, sort_kernels, PGC_USERSET,
 							 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("wiscsort.read_threads",
+							"Sets the number of threads that merge and fetch rows ahead of a big sort's reader.",
+							"0 means that the backend does it itself; -1 a thread if there is a second processor and the query is not parallel.",
+							&ws_read_threads, -1, -1, 1, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("wiscsort.sort_threads",
+							"Sets the number of threads that sort while a big sort's input is being read.",
+							"0 means that the backend does it itself; -1 a thread if there is a second processor and the query is not parallel.",
+							&ws_sort_threads, -1, -1, 1, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("wiscsort.write_threads",
+							"Sets the number of threads that write a big sort's rows to temporary files.",
+							"0 means that the backend does it itself; -1 a thread if there is a second processor and the query is not parallel.",
+							&ws_write_threads, -1, -1, 1, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomBoolVariable("wiscsort.debug_force",
 							 "Uses WiscSort wherever it is legal, whatever it costs.",
 							 "A developer option, for tests.",

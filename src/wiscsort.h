@@ -77,6 +77,9 @@ typedef enum WsSortKernel
 extern bool ws_enable;
 extern int	ws_threshold;		/* kB; -1 = work_mem */
 extern int	ws_sort_kernel;		/* WsSortKernel */
+extern int	ws_read_threads;	/* -1 = chosen */
+extern int	ws_sort_threads;
+extern int	ws_write_threads;
 extern bool ws_debug_force;
 
 extern void ws_define_settings(void);

@@ -44,6 +44,9 @@ typedef struct WsSorter
 	bool		mark_eof;
 	Size		peak_memory;
 	WsWindow	window;
+	bool		pure;			/* the window's source may be called by a helper */
+	WsAhead    *ahead;			/* instead of the window, or NULL */
+	WsHelper   *writer;			/* writes the spool, or NULL */
 } WsSorter;
 
 extern WsSorter *ws_sorter_create(TupleDesc desc, int ncols, const AttrNumber *attnos,

@@ -8,11 +8,13 @@
  * Memory, for a budget of W = work_mem bytes.  At first rows and entries share
  * W in memory.  When it is used up the rows go to the spool's file, and W is
  * split:
- *		spool buffer	W/16, 8 kB to 64 kB: larger writes gain nothing
+ *		spool buffers	W/16: one of 8 kB to 64 kB (larger writes gain nothing), or
+ *						four of 16 kB to 256 kB that a helper writes
  *		run block		1/256 of the rest, 4 kB to 256 kB
  *		entries			all that is left (with what settling ties needs)
- * After the input the entries' memory holds the merge's blocks.  The window
- * and fixed structures take a few kB beside it.
+ * After the input the entries' memory holds the merge's blocks; of what they
+ * leave, up to W/16 go to the rows that a helper reads ahead.  The window and
+ * fixed structures take a few kB beside it.
  *
  * Reading: a cursor that only moves forward reads the final merge as a stream.
  * Random access (backward, mark and restore, rewind) is given when asked for:
@@ -26,6 +28,11 @@
 
 #define CLAMP(x, low, high)		Max((Size) (low), Min((Size) (x), (Size) (high)))
 #define SPOOL_BUFFER(w)			CLAMP((w) / 16, 8 * 1024, 64 * 1024)
+#define HELPED_BUFFERS(w)		CLAMP((w) / 16, 64 * 1024, 1024 * 1024)
+#define AHEAD(w)				CLAMP((w) / 16, 64 * 1024, 3 * 1024 * 1024)
+
+/* Fewer rows than this are not worth a thread. */
+#define AHEAD_MIN_ROWS			10000
 #define RUN_BLOCK(rest)			TYPEALIGN_DOWN(4096, CLAMP((rest) / 256, 4 * 1024, 256 * 1024))
 
 /*
@@ -76,13 +83,20 @@ note_memory(WsSorter *sorter)
 static void
 use_disk(WsSorter *sorter)
 {
-	Size		spool = SPOOL_BUFFER(sorter->budget);
-	Size		rest = sorter->budget - spool;
-	Size		block = RUN_BLOCK(rest);
+	Size		spool;
+	Size		rest;
+	Size		block;
+
+	if (sorter->budget >= WS_HELPER_MEMORY)
+		sorter->writer = ws_helper_start(ws_write_threads);
+	spool = sorter->writer != NULL ? HELPED_BUFFERS(sorter->budget) :
+		SPOOL_BUFFER(sorter->budget);
+	rest = sorter->budget - spool;
+	block = RUN_BLOCK(rest);
 
 	note_memory(sorter);
 	ws_formation_limit(sorter->formation, rest - block, block);
-	ws_spool_spill(sorter->spool, spool);
+	ws_spool_spill(sorter->spool, spool, sorter->writer);
 }
 
 /*
@@ -108,7 +122,10 @@ ws_sorter_put(WsSorter *sorter, TupleTableSlot *slot)
 	MemoryContextSwitchTo(old);
 }
 
-/* The window's source: the next pointers of whichever result there is. */
+/*
+ * The window's source: the next pointers of whichever result there is.  Called
+ * by a helper if sorter->pure.
+ */
 static Size
 next_pointers(void *source, uint64 *pointers, Size max)
 {
@@ -119,7 +136,8 @@ next_pointers(void *source, uint64 *pointers, Size max)
 	{
 		WsEntry		batch[WS_WINDOW_ROWS];
 
-		n = ws_merge_next(sorter->merge, batch, max);
+		n = sorter->pure ? ws_merge_take(sorter->merge, batch, max) :
+			ws_merge_next(sorter->merge, batch, max);
 		for (Size i = 0; i < n; i++)
 			pointers[i] = ws_entry_pointer(batch[i]);
 	}
@@ -133,6 +151,40 @@ next_pointers(void *source, uint64 *pointers, Size max)
 	}
 	sorter->fetched += n;
 	return n;
+}
+
+/* Raises what a helper met while it called next_pointers. */
+static void
+settle_pointers(void *source)
+{
+	WsSorter   *sorter = source;
+
+	if (sorter->merge != NULL)
+		ws_merge_settle(sorter->merge);
+}
+
+/*
+ * Has a helper read ahead, if the memory left suffices.  What it touches lives
+ * in the sorter's context or, for a merge, in that one's: it is started below
+ * the latter, so that it ends first.
+ */
+static void
+read_ahead(WsSorter *sorter)
+{
+	Size		used = ws_formation_memory(sorter->formation) +
+		(sorter->spool->file == NULL ? sorter->spool->region->committed : 0);
+	Size		memory = AHEAD(sorter->budget);
+
+	if (sorter->random_access || sorter->formation->entries < AHEAD_MIN_ROWS ||
+		used + memory > sorter->budget)
+		return;
+	if (sorter->merge != NULL)
+		MemoryContextSwitchTo(sorter->merge->context);
+	sorter->pure = sorter->merge == NULL || ws_merge_allow_helpers(sorter->merge);
+	sorter->ahead = ws_ahead_create(sorter->spool, next_pointers, settle_pointers,
+									sorter, sorter->pure, memory);
+	if (sorter->ahead != NULL)
+		sorter->peak_memory = Max(sorter->peak_memory, used + ws_ahead_memory(sorter->ahead));
 }
 
 /* Ends the input and sorts.  Rows can be got afterwards. */
@@ -157,6 +209,7 @@ ws_sorter_perform(WsSorter *sorter)
 	else
 		sorter->merge = ws_formation_merge(f);
 	ws_window_init(&sorter->window, sorter->spool, next_pointers, sorter);
+	read_ahead(sorter);
 	MemoryContextSwitchTo(old);
 }
 
@@ -196,7 +249,7 @@ get_backward(WsSorter *sorter, HeapTuple tuple)
 /*
  * Points `tuple` at the next row, or at the one before when not `forward`
  * (which needs random access), and returns true; false at either end.  The
- * data is valid until the sorter is destroyed.
+ * data is valid until the next call.
  */
 bool
 ws_sorter_get(WsSorter *sorter, bool forward, HeapTuple tuple)
@@ -211,7 +264,8 @@ ws_sorter_get(WsSorter *sorter, bool forward, HeapTuple tuple)
 		return get_backward(sorter, tuple);
 	}
 	old = MemoryContextSwitchTo(sorter->context);
-	found = ws_window_next(&sorter->window, tuple);
+	found = sorter->ahead != NULL ? ws_ahead_next(sorter->ahead, tuple) :
+		ws_window_next(&sorter->window, tuple);
 	MemoryContextSwitchTo(old);
 	if (likely(found))
 		sorter->position++;
@@ -268,7 +322,9 @@ ws_sorter_destroy(WsSorter *sorter)
 {
 	if (sorter == NULL)
 		return;
+	ws_ahead_stop(sorter->ahead);
 	ws_formation_close(sorter->formation);
+	ws_helper_stop(sorter->writer);
 	ws_spool_destroy(sorter->spool);
 	MemoryContextDelete(sorter->context);
 }

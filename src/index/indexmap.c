@@ -3,17 +3,15 @@
  *
  * Address space is reserved once and committed in steps (io/region.c): no
  * doubling copy, and memory use follows the number of rows.  The array is
- * sorted in pieces of WS_PIECE_ENTRIES, each as soon as it is full and still
- * warm; each becomes a run, or a source of the merge (AlphaSort's QuickSort of
- * small runs followed by a tournament).
+ * sorted in pieces, each as soon as it is full and still warm
+ * (run/formation.c); each becomes a run, or a source of the merge (AlphaSort's
+ * QuickSort of small runs followed by a tournament).
  *
  * Memory bound: capacity * 16 bytes.  Between two fillings the same memory
  * serves as merge buffers (ws_indexmap_borrow).
  *-------------------------------------------------------------------------
  */
 #include "index/index.h"
-
-#include "miscadmin.h"
 
 /* Committed at a time: large enough to be rare, small against work_mem. */
 #define GROWTH(committed)	Max((Size) 4 * 1024, Min((committed) / 16, (Size) 1024 * 1024))
@@ -46,30 +44,6 @@ ws_indexmap_grow(WsIndexMap *map)
 		elog(ERROR, "IndexMap overflow");
 	ws_region_commit(map->region, bytes);
 	map->room = Min(map->region->committed / sizeof(WsEntry), map->capacity);
-}
-
-/*
- * Sorts the entries that are not sorted yet as one piece, ties included.
- * `rows` leads to the keys of rows that the prefix does not tell apart.
- */
-void
-ws_indexmap_sort_piece(WsIndexMap *map, const WsKeySpec *spec, const WsKeyRows *rows)
-{
-	WsEntry    *piece = map->entries + map->sorted;
-	Size		n = map->count - map->sorted;
-
-	CHECK_FOR_INTERRUPTS();
-	ws_sort_entries(piece, n);
-	if (!spec->exact)
-		ws_settle_ties(piece, n, spec, rows);
-	map->sorted = map->count;
-}
-
-/* Forgets the entries; their memory stays committed for the next ones. */
-void
-ws_indexmap_reset(WsIndexMap *map)
-{
-	map->count = map->sorted = 0;
 }
 
 /*

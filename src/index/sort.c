@@ -28,8 +28,35 @@ entry_compare(const WsEntry *a, const WsEntry *b)
 #define ST_DEFINE
 #include "lib/sort_template.h"
 
+/* The same without interrupt checks, for few entries. */
+#define ST_SORT sort_few_entries
+#define ST_ELEMENT_TYPE WsEntry
+#define ST_COMPARE(a, b) entry_compare(a, b)
+#define ST_SCOPE static
+#define ST_DEFINE
+#include "lib/sort_template.h"
+
 /* Below this vqsort's set-up costs more than it gains. */
 #define VQSORT_MIN_ENTRIES	64
+
+/*
+ * Sorts n <= WS_PIECE_ENTRIES entries in place, ascending, with vqsort, if
+ * ws_sort_is_vectorised.  The array is 16-byte aligned (it is much slower
+ * otherwise).  Callable from helpers; cannot be interrupted.
+ */
+void
+ws_sort_vectorised(WsEntry *entries, Size n)
+{
+	Assert(((uintptr_t) entries & 15) == 0);
+#ifdef HAVE_LIBHWY
+	if (n >= VQSORT_MIN_ENTRIES)
+	{
+		ws_vqsort(entries, n);
+		return;
+	}
+#endif
+	sort_few_entries(entries, n);
+}
 
 static WsSortKernel
 chosen_kernel(void)
@@ -49,21 +76,15 @@ ws_sort_is_vectorised(void)
 }
 
 /*
- * Sorts n entries in place, ascending.  The array should be 16-byte aligned
- * (vqsort is much slower otherwise).  vqsort cannot be interrupted: more than
+ * Sorts n entries in place, ascending, with the kernel of
+ * wiscsort.sort_kernel.  vqsort cannot be interrupted: more than
  * WS_PIECE_ENTRIES are left to the template, which can.
  */
 void
 ws_sort_entries(WsEntry *entries, Size n)
 {
-#ifdef HAVE_LIBHWY
-	if (chosen_kernel() == WS_KERNEL_VQSORT && n >= VQSORT_MIN_ENTRIES &&
-		n <= WS_PIECE_ENTRIES)
-	{
-		Assert(((uintptr_t) entries & 15) == 0);
-		ws_vqsort(entries, n);
-		return;
-	}
-#endif
-	sort_entries_template(entries, n);
+	if (ws_sort_is_vectorised() && n <= WS_PIECE_ENTRIES)
+		ws_sort_vectorised(entries, n);
+	else
+		sort_entries_template(entries, n);
 }

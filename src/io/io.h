@@ -1,11 +1,14 @@
 /*-------------------------------------------------------------------------
- * io.h - memory regions, temporary files and their mappings.
+ * io.h - memory regions, temporary files and their mappings, helper threads.
  *-------------------------------------------------------------------------
  */
 #ifndef WS_IO_H
 #define WS_IO_H
 
 #include "wiscsort.h"
+#include <setjmp.h>
+
+#include "port/atomics.h"
 #include "storage/fd.h"
 
 /* ---- region.c: address space reserved once, committed as it fills ---- */
@@ -22,6 +25,38 @@ extern void ws_region_commit(WsRegion *region, Size bytes);
 extern void ws_region_shrink(WsRegion *region, Size bytes);
 extern void ws_region_destroy(WsRegion *region);
 
+/* ---- helper.c: a thread that does chores ---- */
+typedef struct WsHelper WsHelper;
+
+enum
+{
+	WS_CHORE_IDLE,				/* zero-initialised: never submitted, or waited for */
+	WS_CHORE_QUEUED,
+	WS_CHORE_DONE
+};
+
+/* sort_vqsort.cc: what a thread must call before it ends. */
+#ifdef HAVE_LIBHWY
+extern void ws_vqsort_thread_end(void);
+#endif
+
+/* First member of what a chore works on. */
+typedef struct WsChore
+{
+	void		(*run) (struct WsChore *chore); /* calls nothing of PostgreSQL */
+	struct WsChore *next;
+	pg_atomic_uint32 state;
+} WsChore;
+
+/* Sorts with less memory than this are too short to be helped. */
+#define WS_HELPER_MEMORY	((Size) 1024 * 1024)
+
+extern WsHelper *ws_helper_start(int threads);
+extern void ws_helper_submit(WsHelper *h, WsChore *chore);
+extern bool ws_chore_is_done(const WsChore *chore);
+extern bool ws_helper_wait(WsHelper *h, WsChore *chore);
+extern void ws_helper_stop(WsHelper *h);
+
 /* ---- tempfile.c: one temporary file under PostgreSQL's virtual files ---- */
 typedef struct WsMapping WsMapping;
 
@@ -30,10 +65,32 @@ typedef struct WsTempFile
 	File		file;
 	char	   *name;			/* as PostgreSQL names it in messages */
 	int64		size;			/* bytes written so far */
+	int			raw;			/* duplicate descriptor for helpers, or -1 */
 	WsMapping  *mapping;		/* or NULL */
 } WsTempFile;
 
+/* One write that a helper does. */
+typedef struct WsWrite
+{
+	WsChore		chore;			/* must be first */
+	WsTempFile *tf;
+	const char *data;
+	Size		bytes;
+	int64		offset;
+	int			error;			/* errno, or 0 */
+} WsWrite;
+
 extern WsTempFile *ws_tempfile_create(void);
+extern bool ws_tempfile_allow_helpers(WsTempFile *tf);
+extern void ws_tempfile_extend(WsTempFile *tf, Size bytes, int64 offset);
+extern void ws_tempfile_charge(WsTempFile *tf);
+extern int	ws_raw_write(int fd, const void *data, Size bytes, int64 offset);
+extern int	ws_raw_read(int fd, void *data, Size bytes, int64 offset);
+extern void ws_tempfile_failed(const WsTempFile *tf, bool writing, int error) __attribute__((noreturn));
+extern void ws_tempfile_count_read(Size bytes);
+extern void ws_write_start(WsHelper *h, WsWrite *w, WsTempFile *tf,
+						   const char *data, Size bytes, int64 offset);
+extern void ws_write_finish(WsHelper *h, WsWrite *w);
 extern void ws_tempfile_write(WsTempFile *tf, const void *data, Size bytes, int64 offset);
 extern void ws_tempfile_read(WsTempFile *tf, void *data, Size bytes, int64 offset);
 extern char *ws_tempfile_map(WsTempFile *tf, int64 bytes);
@@ -50,6 +107,9 @@ struct WsMapping
 
 extern void ws_sigbus_register(WsMapping *mapping);
 extern void ws_sigbus_forget(WsMapping *mapping);
+
+/* Set while a helper touches mappings: where a fault of its thread goes. */
+extern __thread sigjmp_buf *ws_fault_jump;
 
 extern void ws_corrupt(const char *filename, const char *what) __attribute__((noreturn));
 

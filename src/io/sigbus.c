@@ -9,12 +9,17 @@
  * in postgres.c).  The window touches every page of a row before it hands
  * the row out, which keeps the fault in our code.
  *
+ * A helper thread cannot raise an ERROR: it sets ws_fault_jump while it
+ * touches a mapping, and reports the fault itself.
+ *
  * A fault anywhere else goes to whoever handled SIGBUS before us.
  *-------------------------------------------------------------------------
  */
 #include "io/io.h"
 
 #include <signal.h>
+
+__thread sigjmp_buf *ws_fault_jump = NULL;
 
 static WsMapping *mappings = NULL;
 static bool installed = false;
@@ -39,6 +44,8 @@ on_sigbus(int signo, siginfo_t *info, void *context)
 {
 	char	   *addr = info->si_addr;
 
+	if (ws_fault_jump != NULL)
+		siglongjmp(*ws_fault_jump, 1);
 	for (WsMapping *m = mappings; m != NULL; m = m->next)
 	{
 		if (addr >= m->base && addr < m->base + m->bytes)
@@ -65,6 +72,8 @@ on_sigbus(int signo, siginfo_t *info, void *context)
 void
 ws_sigbus_register(WsMapping *mapping)
 {
+	/* The first access allocates, which the handler must not. */
+	ws_fault_jump = NULL;
 	if (!installed)
 	{
 		struct sigaction act;

@@ -6,21 +6,36 @@
  * abort work as they do for core's own temporary files.  Blocks are counted
  * in pgBufferUsage, which EXPLAIN (BUFFERS) shows as temp read and written.
  *
+ * Helper threads write and read through a duplicate descriptor.  What they are
+ * going to write is charged before, by writing its last byte through the
+ * virtual file: temp_file_limit is only looked at there.
+ *
  * The file belongs to CurrentResourceOwner: at abort it is closed and
- * deleted there.  The struct and the mapping belong to the memory context
- * the file was created in.
+ * deleted there.  The struct, the mapping and the duplicate descriptor belong to
+ * the memory context the file was created in.
  *-------------------------------------------------------------------------
  */
 #include "io/io.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "commands/tablespace.h"
 #include "executor/instrument.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-/* Whoever deletes the memory context also ends the mapping. */
+/*
+ * Bytes in one system call.  Larger writes gain nothing, and the page cache
+ * takes larger folios for them, which the system finds less often among pages
+ * that were freed a moment ago.
+ */
+#define WRITE_PIECE		(64 * 1024)
+
+/* errno of a read that met the end of the file. */
+#define SHORT_FILE		(-1)
+
+/* Whoever deletes the memory context also ends mapping and descriptor. */
 typedef struct MappedTempFile
 {
 	WsTempFile	tf;
@@ -41,6 +56,20 @@ unmap(void *arg)
 	}
 }
 
+static void
+release(void *arg)
+{
+	MappedTempFile *m = arg;
+
+	unmap(m);
+	if (m->tf.raw >= 0)
+	{
+		close(m->tf.raw);
+		ReleaseExternalFD();
+		m->tf.raw = -1;
+	}
+}
+
 /*
  * Creates an empty temporary file in the next of temp_tablespaces.  Memory
  * comes from CurrentMemoryContext.
@@ -53,7 +82,8 @@ ws_tempfile_create(void)
 	PrepareTempTablespaces();
 	m->tf.file = OpenTemporaryFile(false);
 	m->tf.name = pstrdup(FilePathName(m->tf.file));
-	m->callback.func = unmap;
+	m->tf.raw = -1;
+	m->callback.func = release;
 	m->callback.arg = m;
 	MemoryContextRegisterResetCallback(CurrentMemoryContext, &m->callback);
 	return &m->tf;
@@ -77,20 +107,14 @@ ws_tempfile_write(WsTempFile *tf, const void *data, Size bytes, int64 offset)
 
 	while (left > 0)
 	{
-		int			piece = (int) Min(left, (Size) 1024 * 1024);
+		int			piece = (int) Min(left, (Size) WRITE_PIECE);
 		int			done;
 
 		errno = 0;
 		done = FileWrite(tf->file, (char *) from, piece, offset,
 						 WAIT_EVENT_BUFFILE_WRITE);
 		if (done <= 0)
-		{
-			if (errno == 0)
-				errno = ENOSPC;
-			ereport(ERROR,
-					(errcode_for_file_access(),
-					 errmsg("could not write to temporary file \"%s\": %m", tf->name)));
-		}
+			ws_tempfile_failed(tf, true, errno == 0 ? ENOSPC : errno);
 		from += done;
 		offset += done;
 		left -= done;
@@ -116,18 +140,167 @@ ws_tempfile_read(WsTempFile *tf, void *data, Size bytes, int64 offset)
 		int			done = FileRead(tf->file, to, piece, offset,
 									WAIT_EVENT_BUFFILE_READ);
 
-		if (done < 0)
-			ereport(ERROR,
-					(errcode_for_file_access(),
-					 errmsg("could not read from temporary file \"%s\": %m", tf->name)));
-		if (done == 0)
-			ws_corrupt(tf->name, "It ends before the data that was written to it.");
+		if (done <= 0)
+			ws_tempfile_failed(tf, false, done == 0 ? SHORT_FILE : errno);
 		to += done;
 		offset += done;
 		left -= done;
 	}
-	count_blocks(bytes, &pgBufferUsage.temp_blks_read);
+	ws_tempfile_count_read(bytes);
 	CHECK_FOR_INTERRUPTS();
+}
+
+/* Counts what a helper read. */
+void
+ws_tempfile_count_read(Size bytes)
+{
+	count_blocks(bytes, &pgBufferUsage.temp_blks_read);
+}
+
+/*
+ * Raises the error of a read or a write that failed with `error`, as
+ * ws_raw_read and ws_raw_write return it.
+ */
+void
+ws_tempfile_failed(const WsTempFile *tf, bool writing, int error)
+{
+	if (error == SHORT_FILE)
+		ws_corrupt(tf->name, "It ends before the data that was written to it.");
+	errno = error;
+	if (writing)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not write to temporary file \"%s\": %m", tf->name)));
+	ereport(ERROR,
+			(errcode_for_file_access(),
+			 errmsg("could not read from temporary file \"%s\": %m", tf->name)));
+}
+
+/*
+ * Makes the descriptor that helpers need, if there is none yet; false if the
+ * process has none to spare.
+ */
+bool
+ws_tempfile_allow_helpers(WsTempFile *tf)
+{
+	if (tf->raw >= 0)
+		return true;
+	if (!AcquireExternalFD())
+		return false;
+	/* FileSize makes sure that the virtual file has a descriptor. */
+	if (FileSize(tf->file) >= 0)
+		tf->raw = dup(FileGetRawDesc(tf->file));
+	if (tf->raw < 0)
+		ReleaseExternalFD();
+	return tf->raw >= 0;
+}
+
+/*
+ * Charges `bytes` bytes at `offset` that a helper is going to write, and makes
+ * the file that long.  Raises what ws_tempfile_write raises.
+ */
+void
+ws_tempfile_extend(WsTempFile *tf, Size bytes, int64 offset)
+{
+	ws_tempfile_write(tf, "", 1, offset + bytes - 1);
+	if (bytes > BLCKSZ)			/* a block has been counted */
+		count_blocks(bytes - BLCKSZ, &pgBufferUsage.temp_blks_written);
+}
+
+/* Writes; returns 0 or an errno.  For helpers. */
+int
+ws_raw_write(int fd, const void *data, Size bytes, int64 offset)
+{
+	const char *from = data;
+
+	while (bytes > 0)
+	{
+		ssize_t		done = pwrite(fd, from, Min(bytes, (Size) WRITE_PIECE), offset);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0)
+			return done < 0 ? errno : ENOSPC;
+		from += done;
+		offset += done;
+		bytes -= done;
+	}
+	return 0;
+}
+
+/* Reads; returns 0, an errno, or SHORT_FILE.  For helpers. */
+int
+ws_raw_read(int fd, void *data, Size bytes, int64 offset)
+{
+	char	   *to = data;
+
+	while (bytes > 0)
+	{
+		ssize_t		done = pread(fd, to, bytes, offset);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0)
+			return done < 0 ? errno : SHORT_FILE;
+		to += done;
+		offset += done;
+		bytes -= done;
+	}
+	return 0;
+}
+
+static void
+write_chore(WsChore *chore)
+{
+	WsWrite    *w = (WsWrite *) chore;
+
+	w->error = ws_raw_write(w->tf->raw, w->data, w->bytes, w->offset);
+}
+
+/*
+ * Has a helper write `bytes` bytes at `offset` of a file that allows helpers;
+ * `data` must stay as it is until ws_write_finish.  Without temp_file_limit
+ * nothing is charged yet (the two threads would wait for each other's lock on
+ * the file): that is left to ws_tempfile_charge.
+ */
+void
+ws_write_start(WsHelper *h, WsWrite *w, WsTempFile *tf,
+			   const char *data, Size bytes, int64 offset)
+{
+	if (temp_file_limit >= 0)
+		ws_tempfile_extend(tf, bytes, offset);
+	else
+	{
+		tf->size = Max(tf->size, offset + (int64) bytes);
+		count_blocks(bytes, &pgBufferUsage.temp_blks_written);
+	}
+	w->chore.run = write_chore;
+	w->tf = tf;
+	w->data = data;
+	w->bytes = bytes;
+	w->offset = offset;
+	ws_helper_submit(h, &w->chore);
+}
+
+/*
+ * Tells PostgreSQL how large the file has become, once helpers have written
+ * all of it.
+ */
+void
+ws_tempfile_charge(WsTempFile *tf)
+{
+	char		last;
+
+	if (tf->size > 0 && FileRead(tf->file, &last, 1, tf->size - 1, WAIT_EVENT_BUFFILE_READ) == 1)
+		(void) FileWrite(tf->file, &last, 1, tf->size - 1, WAIT_EVENT_BUFFILE_WRITE);
+}
+
+/* Waits for a write, if one was started, and raises its error. */
+void
+ws_write_finish(WsHelper *h, WsWrite *w)
+{
+	if (ws_helper_wait(h, &w->chore) && w->error != 0)
+		ws_tempfile_failed(w->tf, true, w->error);
 }
 
 /*
@@ -169,6 +342,6 @@ ws_tempfile_close(WsTempFile *tf)
 {
 	if (tf == NULL)
 		return;
-	unmap(tf);
+	release(tf);
 	FileClose(tf->file);
 }

@@ -161,6 +161,6 @@ ws_merge_gather_next(WsMerge *merge)
 	if (segments <= MAX_PAIRWISE)
 		merge_pairwise(merge, lengths, segments);
 	else
-		ws_sort_entries(merge->gathered, total);
+		ws_sort_vectorised(merge->gathered, total);
 	return total;
 }

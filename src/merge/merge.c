@@ -156,17 +156,38 @@ same_key(WsMerge *merge, WsEntry next)
 }
 
 /*
- * Writes the next entries in order to `out`, at most `max`, and returns how
- * many they are; 0 only at the end.
+ * Says whether helpers may call ws_merge_take from now on: not if ties read
+ * rows.  Whoever has it called calls ws_merge_settle before using what came.
  */
+bool
+ws_merge_allow_helpers(WsMerge *merge)
+{
+	if (merge->tied != NULL)
+		return false;
+	for (int i = 0; i < merge->nsources; i++)
+		if (merge->sources[i].from_run &&
+			!ws_run_allow_helpers(merge->sources[i].reader.run.home))
+			return false;
+	for (int i = 0; i < merge->nsources; i++)
+		merge->sources[i].reader.raw = merge->sources[i].from_run;
+	return true;
+}
+
+/* Raises what a helper met in this merge, and counts what it read. */
+void
+ws_merge_settle(WsMerge *merge)
+{
+	for (int i = 0; i < merge->nsources; i++)
+		if (merge->sources[i].from_run)
+			ws_run_read_settle(&merge->sources[i].reader);
+}
+
+/* ws_merge_next without interrupt checks. */
 Size
-ws_merge_next(WsMerge *merge, WsEntry *out, Size max)
+ws_merge_take(WsMerge *merge, WsEntry *out, Size max)
 {
 	Size		n = 0;
 
-	CHECK_FOR_INTERRUPTS();
-	if (merge->tie_context != NULL)
-		MemoryContextReset(merge->tie_context);
 	if (merge->gathered != NULL)
 	{
 		if (merge->taken == merge->ngathered)
@@ -204,6 +225,19 @@ ws_merge_next(WsMerge *merge, WsEntry *out, Size max)
 			ws_losertree_replace(&merge->tree, next);
 	}
 	return n;
+}
+
+/*
+ * Writes the next entries in order to `out`, at most `max`, and returns how
+ * many they are; 0 only at the end.
+ */
+Size
+ws_merge_next(WsMerge *merge, WsEntry *out, Size max)
+{
+	CHECK_FOR_INTERRUPTS();
+	if (merge->tie_context != NULL)
+		MemoryContextReset(merge->tie_context);
+	return ws_merge_take(merge, out, max);
 }
 
 /* Frees the merge; runs and buffers are not its own. */

@@ -47,6 +47,9 @@ extern WsMerge *ws_merge_create(const WsKeySpec *spec, const WsKeyRows *rows, in
 extern void ws_merge_slice(WsMerge *merge, int source, const WsEntry *entries, Size n);
 extern void ws_merge_run(WsMerge *merge, int source, const WsRun *run, char *buffer);
 extern void ws_merge_start(WsMerge *merge);
+extern bool ws_merge_allow_helpers(WsMerge *merge);
+extern void ws_merge_settle(WsMerge *merge);
+extern Size ws_merge_take(WsMerge *merge, WsEntry *out, Size max);
 extern Size ws_merge_next(WsMerge *merge, WsEntry *out, Size max);
 extern void ws_merge_free(WsMerge *merge);
 
@@ -54,7 +57,10 @@ extern void ws_merge_free(WsMerge *merge);
 extern bool ws_merge_gather(WsMerge *merge, WsEntry *buffer, Size room);
 extern Size ws_merge_gather_next(WsMerge *merge);
 
-/* Loads the next block of a run that is a source; false behind the last. */
+/*
+ * Loads the next block of a run that is a source; false behind the last, and
+ * when a helper failed.
+ */
 static inline bool
 ws_source_load(WsSource *s)
 {

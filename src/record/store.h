@@ -13,14 +13,21 @@
 #include "key/key.h"
 
 /* ---- spool.c: a private copy of each row, in arrival order ---- */
+#define WS_SPOOL_BUFFERS	4	/* with a helper that writes them */
+
 typedef struct WsSpool
 {
 	TupleDesc	desc;			/* a copy, not counted */
 	int			shift;			/* log2 of the pointer's unit, in bytes */
 	uint64		nrows;
-	WsRegion   *region;			/* all rows, or the write buffer */
-	Size		buffered;		/* bytes used in region */
-	Size		buffer_size;	/* bytes of the write buffer; 0 = all in memory */
+	WsRegion   *region;			/* all rows, or the write buffers */
+	char	   *buffer;			/* where rows go: in region */
+	Size		room;			/* bytes usable from there */
+	Size		buffered;		/* of them, used */
+	Size		buffer_size;	/* when to write them; 0 = all in memory */
+	WsHelper   *writer;			/* writes buffers, or NULL */
+	WsWrite		writes[WS_SPOOL_BUFFERS];	/* by buffer */
+	int			current;		/* number of the buffer */
 	Size		peak_memory;	/* bytes, most since the spool has a file */
 	int64		flushed;		/* bytes in the file; offset of the buffer */
 	WsTempFile *file;			/* NULL while all rows are in memory */
@@ -31,10 +38,12 @@ typedef struct WsSpool
 
 extern WsSpool *ws_spool_create(TupleDesc desc, AttrNumber key_natts, Size memory);
 extern uint64 ws_spool_append(WsSpool *spool, TupleTableSlot *slot);
-extern void ws_spool_spill(WsSpool *spool, Size buffer_size);
+extern void ws_spool_spill(WsSpool *spool, Size memory, WsHelper *writer);
 extern void ws_spool_make_readable(WsSpool *spool);
 extern void ws_spool_finish(WsSpool *spool);
 extern void ws_spool_tuple(WsSpool *spool, uint64 pointer, HeapTuple tuple);
+extern Size ws_spool_copy_rows(const WsSpool *spool, Size n, uint64 *where,
+							   uint32 *length, char *arena, Size room);
 extern WsKeyRows ws_spool_keys(WsSpool *spool);
 extern void ws_spool_destroy(WsSpool *spool);
 
@@ -52,7 +61,7 @@ ws_spool_address(const WsSpool *spool, uint64 pointer)
 	int64		offset = (int64) (pointer << spool->shift);
 
 	return offset - WS_ROW_HEADER < spool->flushed ? spool->map + offset
-		: spool->region->base + (offset - spool->flushed);
+		: spool->buffer + (offset - spool->flushed);
 }
 
 /*
@@ -66,6 +75,7 @@ ws_spool_prefetch(const WsSpool *spool, uint64 pointer)
 
 	__builtin_prefetch(p - 8);
 	__builtin_prefetch(p + 56);
+	__builtin_prefetch(p + 120);
 }
 
 /* ---- window.c: the next rows in output order ---- */
@@ -90,5 +100,49 @@ typedef struct WsWindow
 extern void ws_window_init(WsWindow *window, WsSpool *spool, WsNextPointers next, void *source);
 extern bool ws_window_next(WsWindow *window, HeapTuple tuple);
 extern void ws_window_clear(WsWindow *window);
+
+/* ---- ahead.c: the window filled by a helper ---- */
+#define WS_AHEAD_BATCHES	3
+
+typedef struct WsAhead WsAhead;
+
+/* Rows in output order, the first of them copied out of the spool. */
+typedef struct WsAheadBatch
+{
+	WsChore		chore;			/* must be first */
+	WsAhead    *ahead;
+	Size		wanted;			/* pointers to ask for */
+	Size		share;			/* of them, to be copied at most */
+	Size		npointers;		/* asked for and there */
+	Size		ncopied;
+	bool		fault;			/* a page could not be read */
+	uint64	   *where;			/* address of a row copied, pointer of another */
+	uint32	   *length;
+	char	   *arena;
+} WsAheadBatch;
+
+struct WsAhead
+{
+	WsSpool    *spool;
+	WsHelper   *helper;
+	WsNextPointers next;
+	void		(*settle) (void *source);
+	void	   *source;
+	bool		pure;			/* helpers may call next */
+	Size		max_rows;		/* of a batch */
+	Size		arena_bytes;	/* of a batch */
+	Size		share;			/* rows of a batch that the helper copies */
+	int			current;
+	Size		head;			/* next row of the current batch */
+	Size		prefetched;		/* rows of it prefetched or copied */
+	WsAheadBatch batches[WS_AHEAD_BATCHES];
+};
+
+extern WsAhead *ws_ahead_create(WsSpool *spool, WsNextPointers next,
+								void (*settle) (void *source), void *source,
+								bool pure, Size memory);
+extern bool ws_ahead_next(WsAhead *ahead, HeapTuple tuple);
+extern Size ws_ahead_memory(const WsAhead *ahead);
+extern void ws_ahead_stop(WsAhead *ahead);
 
 #endif							/* WS_STORE_H */

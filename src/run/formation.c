@@ -1,16 +1,21 @@
 /*-------------------------------------------------------------------------
  * formation.c - run formation, and the passes that keep the runs few.
  *
- * Entries go into the IndexMap.  If all of them fit, they are sorted where
- * they are (OnePass).  Otherwise each full IndexMap is sorted and written as
- * runs of level 0, one a piece; when about `fan_in` runs of a level exist they
- * are merged into one run of the next level (balanced merge), so that the
+ * Entries go into the IndexMap, piece by piece.  A full piece is sorted; if a
+ * helper is there, by the helper, while the next piece is being filled.  If the
+ * IndexMap can hold all entries, the pieces are merged where they are (OnePass).
+ * Otherwise, from the moment when it is full, each piece is written as a run of
+ * level 0 before it is filled again; when about `fan_in` runs of a level exist
+ * they are merged into one run of the next level (balanced merge), so that the
  * number of runs stays logarithmic and any input can be sorted in any
  * work_mem.  The final merge is left to the reader: ws_formation_merge hands it
  * out unread.
  *
  * Runs of a level live in one file, which is used again once they have been
  * merged: with L levels the disk holds each entry at most about twice.
+ *
+ * The helper sorts by prefix and, if keys are exact, writes the run.  Settling
+ * ties needs rows and comparators, and stays with the backend.
  *
  * Memory: the IndexMap, one block for writing, and what settling ties takes.
  * An intermediate merge happens when the IndexMap is empty, and reads through
@@ -25,6 +30,16 @@
 /* Entries moved from a merge to a run at a time. */
 #define COPY_ENTRIES	1024
 
+static void
+lay_out_pieces(WsFormation *f, Size piece)
+{
+	Size		capacity = f->map->capacity;
+
+	f->piece = Min(piece, capacity);
+	f->npieces = (int) ((capacity + f->piece - 1) / f->piece);
+	f->end = f->piece;
+}
+
 /*
  * Starts run formation in CurrentMemoryContext with an IndexMap of at most
  * `max_bytes` bytes.  `spec` and `rows` must outlive it.
@@ -37,29 +52,19 @@ ws_formation_create(const WsKeySpec *spec, const WsKeyRows *rows, Size max_bytes
 	f->spec = spec;
 	f->rows = rows;
 	f->map = ws_indexmap_create(max_bytes);
-	f->piece = WS_PIECE_ENTRIES;
+	lay_out_pieces(f, WS_PIECE_ENTRIES);
+	f->pieces = palloc0((f->npieces + 1) * sizeof(WsPiece));
 	return f;
 }
 
-/*
- * Says that from now on `bytes` bytes of memory are there for entries, ties
- * and merging, and that runs have blocks of `block_size` bytes.  Must have
- * been called before the IndexMap is full.
- */
-void
-ws_formation_limit(WsFormation *f, Size bytes, Size block_size)
+/* Where a piece starts, and how many entries it can have. */
+static WsEntry *
+piece_entries(const WsFormation *f, int i, Size *room)
 {
-	WsIndexMap *map = f->map;
-	Size		entries;
+	Size		start = i * f->piece;
 
-	bytes = TYPEALIGN_DOWN(4096, bytes);	/* memory comes in pages */
-	entries = bytes / (sizeof(WsEntry) + ws_ties_bytes_per_entry(f->spec));
-	f->block_size = block_size;
-	f->block = (char *) palloc(block_size + 16);
-	f->block = (char *) TYPEALIGN(16, (uintptr_t) f->block);
-	map->capacity = Max(Min(entries, map->capacity), map->count);
-	/* the pairs of ties are not there during a merge: all bytes are */
-	f->fan_in = (int) Max(2, Min(bytes / block_size, 4096));
+	*room = Min(f->piece, f->map->capacity - start);
+	return f->map->entries + start;
 }
 
 /* Bytes of memory in use, with `ties` entries whose ties are being settled. */
@@ -98,14 +103,11 @@ add_run(WsFormation *f, WsRun run)
 static WsMerge *
 merge_pieces(WsFormation *f)
 {
-	WsIndexMap *map = f->map;
-	int			n = (int) ((map->count + f->piece - 1) / f->piece);
-	WsMerge    *merge = ws_merge_create(f->spec, f->rows, Max(n, 1));
+	int			n = f->current + 1;
+	WsMerge    *merge = ws_merge_create(f->spec, f->rows, n);
 
-	Assert(map->sorted == map->count);
 	for (int i = 0; i < n; i++)
-		ws_merge_slice(merge, i, map->entries + i * f->piece,
-					   Min(f->piece, map->count - i * f->piece));
+		ws_merge_slice(merge, i, f->pieces[i].entries, f->pieces[i].n);
 	ws_merge_start(merge);
 	return merge;
 }
@@ -141,7 +143,7 @@ write_merged(WsFormation *f, WsMerge *merge, uint64 nentries, int level)
 	if (level >= WS_MAX_LEVELS)
 		elog(ERROR, "too many merge levels");
 	ws_run_write_begin(&writer, &f->files[level], nentries, f->block_size,
-					   f->next_number++, level, f->block);
+					   f->next_number++, level, f->block, false);
 	while ((n = ws_merge_next(merge, batch, COPY_ENTRIES)) > 0)
 		ws_run_write(&writer, batch, n);
 	ws_merge_free(merge);
@@ -197,53 +199,208 @@ runs_of_level(const WsFormation *f, int level)
 	return n;
 }
 
-/*
- * Writes the IndexMap, each piece as a run of level 0, and empties it.  One
- * run of all pieces would have to be merged here, which costs more than the
- * final merge pays for having more runs.
- */
+/* In a helper: sorts a piece and writes it, as far as that is asked for. */
 static void
-write_runs(WsFormation *f)
+piece_chore(WsChore *chore)
 {
-	WsIndexMap *map = f->map;
+	WsPiece    *p = (WsPiece *) chore;
 
-	note_memory(f, map->count - map->sorted);
-	ws_indexmap_sort_piece(map, f->spec, f->rows);
-	for (Size start = 0; start < map->count; start += f->piece)
+	if (!p->sorted)
+		ws_sort_vectorised(p->entries, p->n);
+	p->sorted = true;
+	if (p->write)
+		ws_run_write(&p->writer, p->entries, p->n);
+}
+
+/* Has a full piece sorted and, after an overflow, perhaps written. */
+static void
+submit_piece(WsFormation *f, WsPiece *p)
+{
+	if (f->helper == NULL)
 	{
-		Size		n = Min(f->piece, map->count - start);
-		WsRunWriter writer;
-
-		ws_run_write_begin(&writer, &f->files[0], n, f->block_size,
-						   f->next_number++, 0, f->block);
-		ws_run_write(&writer, map->entries + start, n);
-		add_run(f, ws_run_write_end(&writer));
-		f->formed++;
+		CHECK_FOR_INTERRUPTS();
+		if (!p->sorted)
+			ws_sort_entries(p->entries, p->n);
+		p->sorted = true;
+		return;
 	}
-	ws_indexmap_reset(map);
+	if (f->overflowed && f->spec->exact && ws_run_allow_helpers(&f->files[0]))
+	{
+		ws_run_write_begin(&p->writer, &f->files[0], p->n, f->block_size,
+						   f->next_number++, 0, f->block, true);
+		p->write = true;
+	}
+	p->chore.run = piece_chore;
+	ws_helper_submit(f->helper, &p->chore);
+}
+
+static void
+run_formed(WsFormation *f, WsPiece *p)
+{
+	add_run(f, ws_run_write_end(&p->writer));
+	f->formed++;
+	p->n = 0;
+	p->write = false;
+}
+
+/* Waits for a piece; afterwards it is written, or sorted with its ties settled. */
+static void
+finish_piece(WsFormation *f, WsPiece *p)
+{
+	(void) ws_helper_wait(f->helper, &p->chore);
+	if (p->write)
+		run_formed(f, p);
+	else if (p->n > 0 && !p->settled)
+	{
+		Assert(p->sorted);
+		note_memory(f, p->n);
+		if (!f->spec->exact)
+			ws_settle_ties(p->entries, p->n, f->spec, f->rows);
+		p->settled = true;
+	}
+}
+
+/* Writes a piece, unless that has been done. */
+static void
+empty_piece(WsFormation *f, WsPiece *p)
+{
+	finish_piece(f, p);
+	if (p->n == 0)
+		return;
+	ws_run_write_begin(&p->writer, &f->files[0], p->n, f->block_size,
+					   f->next_number++, 0, f->block, false);
+	ws_run_write(&p->writer, p->entries, p->n);
+	run_formed(f, p);
+}
+
+/* Writes all pieces, the oldest first. */
+static void
+empty_all(WsFormation *f)
+{
+	for (int i = 1; i <= f->npieces; i++)
+		empty_piece(f, &f->pieces[(f->current + i) % f->npieces]);
+	f->map->count = 0;
+}
+
+/* Ends the filling of the current piece, with entries up to the map's count. */
+static WsPiece *
+close_piece(WsFormation *f)
+{
+	WsPiece    *p = &f->pieces[f->current];
+	Size		room;
+
+	p->entries = piece_entries(f, f->current, &room);
+	p->n = f->map->count - (p->entries - f->map->entries);
+	Assert(p->n <= room);
+	p->sorted = p->settled = p->write = false;
+	return p;
+}
+
+/* Makes piece number i the one that is filled. */
+static void
+open_piece(WsFormation *f, int i)
+{
+	Size		room;
+
+	f->current = i;
+	f->map->count = piece_entries(f, i, &room) - f->map->entries;
+	f->end = f->map->count + room;
+}
+
+/* The IndexMap is full for the first time. */
+static void
+overflow(WsFormation *f)
+{
+	f->overflowed = true;
+	/* their sort is done, or nearly so: now they are to be written, too */
+	for (int i = 0; i < f->current; i++)
+	{
+		finish_piece(f, &f->pieces[i]);
+		if (f->spec->exact)
+			submit_piece(f, &f->pieces[i]);
+	}
+}
+
+/* Starts the helper, if there is to be one. */
+static void
+start_helper(WsFormation *f, Size bytes)
+{
+	if (f->helper == NULL && bytes >= WS_HELPER_MEMORY && ws_sort_is_vectorised())
+		f->helper = ws_helper_start(ws_sort_threads);
 }
 
 /*
- * Takes one entry in.  May sort, write a run, and merge; raises their errors.
+ * The current piece is full: has it sorted, and makes room in the next one.
+ * May write runs and merge; raises their errors.
  */
 void
-ws_formation_add(WsFormation *f, WsEntry entry)
+ws_formation_next_piece(WsFormation *f)
+{
+	int			next = (f->current + 1) % f->npieces;
+	WsPiece    *p = close_piece(f);
+
+	if (!f->overflowed)
+		start_helper(f, f->map->capacity * sizeof(WsEntry));
+	if (next == 0 && !f->overflowed)
+		overflow(f);
+	submit_piece(f, p);
+	if (f->helper == NULL)
+		finish_piece(f, p);
+	if (f->overflowed)
+	{
+		empty_piece(f, &f->pieces[next]);
+
+		/* so that what is in the IndexMap still finds room among fan_in */
+		if (runs_of_level(f, 0) > Max(1, f->fan_in - 2 * f->npieces + 1))
+		{
+			empty_all(f);
+			for (int level = 0; runs_of_level(f, level) > Max(1, f->fan_in - f->npieces); level++)
+				merge_lowest(f, runs_of_level(f, level));
+		}
+	}
+	open_piece(f, next);
+}
+
+/*
+ * Says that from now on `bytes` bytes of memory are there for entries, ties
+ * and merging, and that runs have blocks of `block_size` bytes.  Must have
+ * been called before the IndexMap is full.
+ */
+void
+ws_formation_limit(WsFormation *f, Size bytes, Size block_size)
 {
 	WsIndexMap *map = f->map;
+	Size		capacity;
+	Size		room;
 
-	if (unlikely(map->count >= map->capacity))
+	bytes = TYPEALIGN_DOWN(4096, bytes);	/* memory comes in pages */
+	capacity = bytes / (sizeof(WsEntry) + ws_ties_bytes_per_entry(f->spec));
+	f->block_size = block_size;
+	f->block = (char *) palloc(block_size + 16);
+	f->block = (char *) TYPEALIGN(16, (uintptr_t) f->block);
+	map->capacity = Max(Min(capacity, map->capacity), map->count);
+	/* the pairs of ties are not there during a merge: all bytes are */
+	f->fan_in = (int) Max(2, Min(bytes / block_size, 4096));
+	start_helper(f, bytes);
+
+	/* two pieces at least, so that one can be sorted while one is filled */
+	if (f->current == 0 && f->helper != NULL && map->capacity < 2 * f->piece)
+		lay_out_pieces(f, TYPEALIGN(4, (map->capacity + 1) / 2));
+	else
+		f->npieces = (int) ((map->capacity + f->piece - 1) / f->piece);
+	for (;;)
 	{
-		int			pieces = (int) ((map->capacity + f->piece - 1) / f->piece);
+		Size		count = map->count;
+		WsEntry    *entries = piece_entries(f, f->current, &room);
 
-		write_runs(f);
-		/* while the next IndexMap's runs still find room among fan_in */
-		for (int level = 0; runs_of_level(f, level) > Max(1, f->fan_in - pieces); level++)
-			merge_lowest(f, runs_of_level(f, level));
+		f->end = (entries - map->entries) + room;
+		if (count <= f->end)
+			break;
+		map->count = f->end;
+		submit_piece(f, close_piece(f));
+		map->count = count;
+		f->current++;
 	}
-	ws_indexmap_append(map, entry);
-	f->entries++;
-	if (unlikely(map->count - map->sorted >= f->piece))
-		ws_indexmap_sort_piece(map, f->spec, f->rows);
 }
 
 /*
@@ -253,17 +410,27 @@ ws_formation_add(WsFormation *f, WsEntry entry)
 void
 ws_formation_sort_rest(WsFormation *f, bool whole)
 {
-	if (f->nruns == 0)
+	WsIndexMap *map = f->map;
+	WsPiece    *last = close_piece(f);
+
+	/* the helper may be busy with the piece before: not with this one */
+	ws_sort_entries(last->entries, last->n);
+	last->sorted = true;
+	if (f->overflowed)
 	{
-		if (whole && f->map->count > f->piece)
-			f->map->sorted = 0;
-		ws_indexmap_sort_piece(f->map, f->spec, f->rows);
+		empty_all(f);
+		while (f->nruns > f->fan_in)
+			merge_lowest(f, Min(f->fan_in, f->nruns - f->fan_in + 1));
 		return;
 	}
-	if (f->map->count > 0)
-		write_runs(f);
-	while (f->nruns > f->fan_in)
-		merge_lowest(f, Min(f->fan_in, f->nruns - f->fan_in + 1));
+	for (int i = 0; i <= f->current; i++)
+		finish_piece(f, &f->pieces[i]);
+	if (whole && f->current > 0)
+	{
+		ws_sort_entries(map->entries, map->count);
+		if (!f->spec->exact)
+			ws_settle_ties(map->entries, map->count, f->spec, f->rows);
+	}
 }
 
 /*
@@ -275,7 +442,7 @@ ws_formation_merge(WsFormation *f)
 {
 	WsMerge    *merge;
 
-	if (f->nruns == 0)
+	if (!f->overflowed)
 		return merge_pieces(f);
 	f->passes++;
 	ws_region_shrink(f->map->region, 0);
@@ -313,6 +480,8 @@ ws_formation_close(WsFormation *f)
 {
 	if (f == NULL)
 		return;
+	ws_helper_stop(f->helper);
+	f->helper = NULL;
 	for (int i = 0; i < WS_MAX_LEVELS; i++)
 		ws_tempfile_close(f->files[i].file);
 	ws_region_destroy(f->map->region);

@@ -15,14 +15,34 @@
  */
 #include "run/run.h"
 
+/* Bytes of a run in its file. */
+static int64
+run_bytes(uint64 nentries, Size block_size)
+{
+	uint64		capacity = ws_block_capacity(block_size);
+	uint64		blocks = (nentries + capacity - 1) / capacity;
+
+	return sizeof(WsRunHeader) + blocks * sizeof(WsBlockHeader) + nentries * sizeof(WsEntry);
+}
+
+/* Can helpers write to and read from `home`?  Creates the file if need be. */
+bool
+ws_run_allow_helpers(WsRunFile *home)
+{
+	if (home->file == NULL)
+		home->file = ws_tempfile_create();
+	return ws_tempfile_allow_helpers(home->file);
+}
+
 /*
  * Starts a run of exactly nentries entries at the end of `home`, creating the
  * file if there is none (in CurrentMemoryContext).  `buffer` has block_size
- * bytes, is 16-byte aligned, and stays the caller's.
+ * bytes, is 16-byte aligned, and stays the caller's.  With `raw` a helper is
+ * going to write the entries: the file must allow it.
  */
 void
 ws_run_write_begin(WsRunWriter *w, WsRunFile *home, uint64 nentries,
-				   Size block_size, uint32 number, int level, char *buffer)
+				   Size block_size, uint32 number, int level, char *buffer, bool raw)
 {
 	WsRunHeader header;
 
@@ -38,10 +58,17 @@ ws_run_write_begin(WsRunWriter *w, WsRunFile *home, uint64 nentries,
 	w->filled = 0;
 	w->written = 0;
 	w->block = 0;
+	w->offset = home->end + sizeof(header);
+	w->raw = raw;
+	w->error = 0;
 
 	ws_run_header_seal(&header, nentries, block_size, number);
 	ws_tempfile_write(home->file, &header, sizeof(header), home->end);
-	w->offset = home->end + sizeof(header);
+	if (raw)
+		ws_tempfile_extend(home->file, run_bytes(nentries, block_size) - sizeof(header),
+						   w->offset);
+	home->end += run_bytes(nentries, block_size);
+	home->live++;
 }
 
 static void
@@ -51,13 +78,19 @@ write_block(WsRunWriter *w)
 	Size		bytes = sizeof(WsBlockHeader) + w->filled * sizeof(WsEntry);
 
 	ws_block_seal(block, (uint32) w->filled, w->run.number, w->block++);
-	ws_tempfile_write(w->run.home->file, w->buffer, bytes, w->offset);
+	if (!w->raw)
+		ws_tempfile_write(w->run.home->file, w->buffer, bytes, w->offset);
+	else if (w->error == 0)
+		w->error = ws_raw_write(w->run.home->file->raw, w->buffer, bytes, w->offset);
 	w->offset += bytes;
 	w->written += w->filled;
 	w->filled = 0;
 }
 
-/* Appends n entries, which must follow in order. */
+/*
+ * Appends n entries, which must follow in order.  The last call writes all
+ * that is left.  A raw writer may be called in a helper.
+ */
 void
 ws_run_write(WsRunWriter *w, const WsEntry *entries, Size n)
 {
@@ -72,22 +105,20 @@ ws_run_write(WsRunWriter *w, const WsEntry *entries, Size n)
 		w->filled += take;
 		entries += take;
 		n -= take;
-		if (w->filled == capacity)
+		if (w->filled == capacity || w->written + w->filled == w->run.nentries)
 			write_block(w);
 	}
 }
 
-/* Ends the run and returns its description. */
+/* Ends the run and returns its description; raises what a helper met. */
 WsRun
 ws_run_write_end(WsRunWriter *w)
 {
-	if (w->filled > 0)
-		write_block(w);
+	if (w->error != 0)
+		ws_tempfile_failed(w->run.home->file, true, w->error);
 	if (w->written != w->run.nentries)
 		elog(ERROR, "run has " UINT64_FORMAT " entries instead of " UINT64_FORMAT,
 			 w->written, w->run.nentries);
-	w->run.home->end = w->offset;
-	w->run.home->live++;
 	return w->run;
 }
 
@@ -105,6 +136,10 @@ ws_run_read_begin(WsRunReader *r, const WsRun *run, char *buffer)
 	r->buffer = buffer;
 	r->loaded = -1;
 	r->nloaded = 0;
+	r->raw = false;
+	r->error = 0;
+	r->wrong = NULL;
+	r->nread = 0;
 	ws_tempfile_read(run->home->file, &header, sizeof(header), run->offset);
 	wrong = ws_run_header_check(&header, run->nentries, run->block_size, run->number);
 	if (wrong != NULL)
@@ -112,8 +147,53 @@ ws_run_read_begin(WsRunReader *r, const WsRun *run, char *buffer)
 }
 
 /*
+ * Raises what a helper that read this run met, and counts what it read.
+ */
+void
+ws_run_read_settle(WsRunReader *r)
+{
+	WsTempFile *file = r->run.home->file;
+
+	if (r->error != 0)
+		ws_tempfile_failed(file, false, r->error);
+	if (r->wrong != NULL)
+		ws_corrupt(file->name, r->wrong);
+	if (r->nread > 0)
+		ws_tempfile_count_read(r->nread);
+	r->nread = 0;
+}
+
+/* Reads block number `block`, of `bytes` bytes; false in a helper that failed. */
+static bool
+load_block(WsRunReader *r, int64 block, Size bytes)
+{
+	const WsRun *run = &r->run;
+	WsTempFile *file = run->home->file;
+	int64		offset = run->offset + sizeof(WsRunHeader) +
+		block * (int64) (sizeof(WsBlockHeader) +
+						 ws_block_capacity(run->block_size) * sizeof(WsEntry));
+	const char *wrong;
+
+	r->loaded = -1;
+	if (!r->raw)
+		ws_tempfile_read(file, r->buffer, bytes, offset);
+	else if ((r->error = ws_raw_read(file->raw, r->buffer, bytes, offset)) != 0)
+		return false;
+	else
+		r->nread += bytes;
+	wrong = ws_block_check((WsBlockHeader *) r->buffer, (uint32) r->nloaded,
+						   run->number, (uint32) block);
+	if (wrong != NULL && !r->raw)
+		ws_corrupt(file->name, wrong);
+	r->wrong = wrong;
+	r->loaded = wrong == NULL ? block : -1;
+	return wrong == NULL;
+}
+
+/*
  * The entries of block number `block` and, in *n, how many they are; NULL
- * behind the last block.  Valid until the next call with this reader.
+ * behind the last block, and when a helper failed.  Valid until the next call
+ * with this reader.
  */
 const WsEntry *
 ws_run_block(WsRunReader *r, int64 block, Size *n)
@@ -125,19 +205,10 @@ ws_run_block(WsRunReader *r, int64 block, Size *n)
 	if (r->loaded != block)
 	{
 		Size		bytes = ws_block_bytes(run->block_size, run->nentries, block);
-		const char *wrong;
 
-		r->loaded = -1;
 		r->nloaded = (bytes - sizeof(WsBlockHeader)) / sizeof(WsEntry);
-		ws_tempfile_read(run->home->file, r->buffer, bytes,
-						 run->offset + sizeof(WsRunHeader) + block * (int64)
-						 (sizeof(WsBlockHeader) +
-						  ws_block_capacity(run->block_size) * sizeof(WsEntry)));
-		wrong = ws_block_check((WsBlockHeader *) r->buffer, (uint32) r->nloaded,
-							   run->number, (uint32) block);
-		if (wrong != NULL)
-			ws_corrupt(run->home->file->name, wrong);
-		r->loaded = block;
+		if (!load_block(r, block, bytes))
+			return NULL;
 	}
 	*n = r->nloaded;
 	return (const WsEntry *) (r->buffer + sizeof(WsBlockHeader));

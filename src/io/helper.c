@@ -1,0 +1,272 @@
+/*-------------------------------------------------------------------------
+ * helper.c - a helper thread that does chores for one sort.
+ *
+ * AlphaSort's root and worker: the backend reads rows and hands rows out, and
+ * gives what needs nothing from PostgreSQL (writing a buffer, sorting an
+ * array, copying rows out of a mapping) to a thread, as chores that are
+ * done one after the other.
+ *
+ * PostgreSQL's backend knows of one thread only.  So a chore
+ *	- calls nothing of PostgreSQL: no palloc, no ereport, no locks, no
+ *	  interrupt check; it leaves its result, or its errno, in its own struct;
+ *	- touches plain memory and descriptors that outlive it (duplicates, which
+ *	  the virtual file layer cannot close);
+ *	- is short, 100 ms at most, because an error has to wait for it.
+ * All signals are blocked in the thread but those that it can raise itself.
+ *
+ * The helper lives in a memory context of its own below the one it is started
+ * in.  Children go before their parents' memory and callbacks: when an error
+ * unwinds, chores not begun are dropped, and the thread is joined before
+ * anything that the parent context owns is released.
+ *
+ * Waking a sleeping thread costs some 5 us and, on a virtual machine, 50 us until
+ * it runs; both sides therefore look for a short while before they sleep.
+ *-------------------------------------------------------------------------
+ */
+#include "io/io.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "port/atomics.h"
+#include "storage/s_lock.h"
+#include "utils/memutils.h"
+
+#define SPINS			300		/* about 20 us */
+#define POLL_MS			10		/* between two interrupt checks */
+#define STACK_BYTES		((Size) 1024 * 1024)
+
+struct WsHelper
+{
+	MemoryContext context;
+	MemoryContextCallback callback;
+	pthread_t	thread;
+	bool		running;
+	pthread_mutex_t lock;		/* protects what follows */
+	pthread_cond_t work;		/* a chore was queued, or stop was set */
+	pthread_cond_t done;		/* a chore was done */
+	WsChore    *head;			/* the one being done, then those queued */
+	WsChore    *tail;
+	bool		stop;
+	bool		idle;			/* the thread sleeps */
+	bool		awaited;		/* the backend sleeps */
+	pg_atomic_uint32 queued;	/* chores in the list, to look at without the lock */
+};
+
+static void *
+work(void *arg)
+{
+	WsHelper   *h = arg;
+
+	pthread_mutex_lock(&h->lock);
+	while (!h->stop)
+	{
+		WsChore    *chore = h->head;
+
+		if (chore == NULL)
+		{
+			pthread_mutex_unlock(&h->lock);
+			for (int i = 0; i < SPINS && pg_atomic_read_u32(&h->queued) == 0; i++)
+				SPIN_DELAY();
+			pthread_mutex_lock(&h->lock);
+			while (h->head == NULL && !h->stop)
+			{
+				h->idle = true;
+				pthread_cond_wait(&h->work, &h->lock);
+				h->idle = false;
+			}
+			continue;
+		}
+		pthread_mutex_unlock(&h->lock);
+		chore->run(chore);
+		pthread_mutex_lock(&h->lock);
+		h->head = chore->next;
+		pg_atomic_fetch_sub_u32(&h->queued, 1);
+		/* the lock and this make what the chore wrote visible */
+		pg_atomic_write_u32(&chore->state, WS_CHORE_DONE);
+		if (h->awaited)
+			pthread_cond_signal(&h->done);
+	}
+	pthread_mutex_unlock(&h->lock);
+#ifdef HAVE_LIBHWY
+	ws_vqsort_thread_end();
+#endif
+	return NULL;
+}
+
+/* Drops what has not begun, waits for what has, and ends the thread. */
+static void
+stop(void *arg)
+{
+	WsHelper   *h = arg;
+
+	if (!h->running)
+		return;
+	pthread_mutex_lock(&h->lock);
+	h->stop = true;
+	pthread_cond_signal(&h->work);
+	pthread_mutex_unlock(&h->lock);
+	pthread_join(h->thread, NULL);
+	h->running = false;
+	pthread_cond_destroy(&h->work);
+	pthread_cond_destroy(&h->done);
+	pthread_mutex_destroy(&h->lock);
+}
+
+/* Processors this process may run on. */
+static int
+processors(void)
+{
+#ifdef CPU_COUNT
+	cpu_set_t	set;
+
+	if (sched_getaffinity(0, sizeof(set), &set) == 0)
+		return CPU_COUNT(&set);
+#endif
+	return (int) sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+/*
+ * Starts a helper below CurrentMemoryContext, if `threads`, the value of one of
+ * the settings, asks for one: 0 never, 1 always, -1 if there is a second
+ * processor and no parallel query to occupy it.  Returns NULL if there is to
+ * be none, or if the system has no thread to give: the backend does the work
+ * itself then.
+ */
+WsHelper *
+ws_helper_start(int threads)
+{
+	MemoryContext context;
+	WsHelper   *h;
+	pthread_attr_t attr;
+	sigset_t	block;
+	sigset_t	before;
+
+	if (threads == 0 || (threads < 0 && (IsInParallelMode() || processors() < 2)))
+		return NULL;
+
+	context = AllocSetContextCreate(CurrentMemoryContext, "WiscSort helper",
+									ALLOCSET_SMALL_SIZES);
+	h = MemoryContextAllocZero(context, sizeof(WsHelper));
+	h->context = context;
+	pthread_mutex_init(&h->lock, NULL);
+	pthread_cond_init(&h->work, NULL);
+	pthread_cond_init(&h->done, NULL);
+	pg_atomic_init_u32(&h->queued, 0);
+	pthread_attr_init(&attr);
+	(void) pthread_attr_setstacksize(&attr, STACK_BYTES);
+
+	sigfillset(&block);
+	sigdelset(&block, SIGBUS);
+	sigdelset(&block, SIGSEGV);
+	sigdelset(&block, SIGFPE);
+	sigdelset(&block, SIGILL);
+	sigdelset(&block, SIGABRT);
+	pthread_sigmask(SIG_SETMASK, &block, &before);
+	h->running = pthread_create(&h->thread, &attr, work, h) == 0;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
+
+	if (!h->running)
+	{
+		MemoryContextDelete(context);
+		return NULL;
+	}
+	h->callback.func = stop;
+	h->callback.arg = h;
+	MemoryContextRegisterResetCallback(context, &h->callback);
+	return h;
+}
+
+/*
+ * Queues a chore; with `h` NULL it is done at once.  The chore's struct and
+ * all it touches must stay until ws_helper_wait, or belong to the context the
+ * helper was started in.
+ */
+void
+ws_helper_submit(WsHelper *h, WsChore *chore)
+{
+	Assert(pg_atomic_read_u32(&chore->state) != WS_CHORE_QUEUED);
+	if (h == NULL)
+	{
+		chore->run(chore);
+		pg_atomic_write_u32(&chore->state, WS_CHORE_DONE);
+		return;
+	}
+	pg_atomic_write_u32(&chore->state, WS_CHORE_QUEUED);
+	chore->next = NULL;
+	pthread_mutex_lock(&h->lock);
+	if (h->head == NULL)
+		h->head = chore;
+	else
+		h->tail->next = chore;
+	h->tail = chore;
+	pg_atomic_fetch_add_u32(&h->queued, 1);
+	if (h->idle)
+		pthread_cond_signal(&h->work);
+	pthread_mutex_unlock(&h->lock);
+}
+
+/* Sleeps until something was done, or for POLL_MS. */
+static void
+sleep_until_done(WsHelper *h, WsChore *chore)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += POLL_MS * 1000000L;
+	until.tv_sec += until.tv_nsec / 1000000000L;
+	until.tv_nsec %= 1000000000L;
+
+	pgstat_report_wait_start(PG_WAIT_EXTENSION);
+	pthread_mutex_lock(&h->lock);
+	if (pg_atomic_read_u32(&chore->state) == WS_CHORE_QUEUED)
+	{
+		h->awaited = true;
+		(void) pthread_cond_timedwait(&h->done, &h->lock, &until);
+		h->awaited = false;
+	}
+	pthread_mutex_unlock(&h->lock);
+	pgstat_report_wait_end();
+}
+
+/*
+ * Waits for a chore that was submitted, and returns whether there was one
+ * (false: it was never submitted, or has been waited for).  Sees interrupts.
+ */
+bool
+ws_helper_wait(WsHelper *h, WsChore *chore)
+{
+	if (pg_atomic_read_u32(&chore->state) == WS_CHORE_IDLE)
+		return false;
+	for (int i = 0; i < SPINS && pg_atomic_read_u32(&chore->state) == WS_CHORE_QUEUED; i++)
+		SPIN_DELAY();
+	while (pg_atomic_read_u32(&chore->state) == WS_CHORE_QUEUED)
+	{
+		sleep_until_done(h, chore);
+		CHECK_FOR_INTERRUPTS();
+	}
+	pg_read_barrier();
+	pg_atomic_write_u32(&chore->state, WS_CHORE_IDLE);
+	return true;
+}
+
+/* Is a chore that was submitted done, so that waiting for it takes no time? */
+bool
+ws_chore_is_done(const WsChore *chore)
+{
+	return pg_atomic_read_u32((pg_atomic_uint32 *) &chore->state) == WS_CHORE_DONE;
+}
+
+/* Ends a helper: drops its queue, waits for the chore in hand.  NULL is fine. */
+void
+ws_helper_stop(WsHelper *h)
+{
+	if (h != NULL)
+		MemoryContextDelete(h->context);
+}

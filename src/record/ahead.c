@@ -1,0 +1,216 @@
+/*-------------------------------------------------------------------------
+ * ahead.c - rows in output order, copied out by a helper ahead of time.
+ *
+ * What the window does (window.c), on another processor: a helper takes the
+ * next pointers from the merge, meets the cache and TLB misses, and copies the
+ * rows one behind the other into a batch, which the backend then reads from
+ * front to back.  While one batch is being read, the others are filled.
+ *
+ * Which of the two has more to do depends on the rows and on the plan above.  So
+ * the helper copies only a share of each batch, and the backend fetches the
+ * others in place, as the window would; whenever one has to wait for the other,
+ * the share moves.
+ *
+ * If settling ties needs rows or comparators, the merge stays with the backend,
+ * which gives the helper pointers instead.
+ *
+ * Batches start small and grow, so that a reader that wants only the first
+ * rows does not make the merge produce many.
+ *
+ * Memory: WS_AHEAD_BATCHES batches of what the caller allows.  On error: the
+ * helper reports a damaged row or a page that cannot be read with its batch, and
+ * the backend raises ERRCODE_DATA_CORRUPTED when it comes to it.
+ *-------------------------------------------------------------------------
+ */
+#include "record/store.h"
+
+#include "miscadmin.h"
+
+#define FIRST_BATCH		((Size) 32)
+#define MAX_ROWS		((Size) 8192)
+#define MIN_ROWS		((Size) 64)
+#define PER_ROW			(sizeof(uint64) + sizeof(uint32))
+
+/* Rows of wildly different lengths: better too much room than too little. */
+#define LENGTH_SLACK(average)	((average) + (average) / 8 + MAXIMUM_ALIGNOF)
+
+/* Takes the next pointers.  In a helper only if `pure`. */
+static void
+take_pointers(WsAheadBatch *b)
+{
+	WsAhead    *a = b->ahead;
+	Size		got;
+
+	b->npointers = 0;
+	while (b->npointers < b->wanted &&
+		   (got = a->next(a->source, b->where + b->npointers,
+						  Min(b->wanted - b->npointers, WS_WINDOW_ROWS))) > 0)
+		b->npointers += got;
+}
+
+static void
+fill_chore(WsChore *chore)
+{
+	WsAheadBatch *b = (WsAheadBatch *) chore;
+	sigjmp_buf	jump;
+
+	if (b->ahead->pure)
+		take_pointers(b);
+	b->ncopied = 0;
+	b->fault = false;
+	if (sigsetjmp(jump, 0) == 0)
+	{
+		ws_fault_jump = &jump;
+		b->ncopied = ws_spool_copy_rows(b->ahead->spool, Min(b->npointers, b->share),
+										b->where, b->length, b->arena,
+										b->ahead->arena_bytes);
+	}
+	else
+		b->fault = true;
+	ws_fault_jump = NULL;
+}
+
+static void
+submit(WsAhead *a, WsAheadBatch *b)
+{
+	if (!a->pure)
+		take_pointers(b);
+	b->share = a->share;
+	ws_helper_submit(a->helper, &b->chore);
+}
+
+/*
+ * Starts reading rows of `spool` ahead, in the order in which `next` delivers
+ * their pointers (at most WS_WINDOW_ROWS a call; 0 means the end), with
+ * `memory` bytes.  `pure` says that a helper may call `next`; `settle` is then
+ * called in the backend before what came is used, to raise errors.
+ * Allocates in CurrentMemoryContext, and starts the helper below it: all that
+ * `next` touches belongs to that context or lives longer.  Returns NULL if the
+ * memory is too little, or if there is to be no helper.
+ */
+WsAhead *
+ws_ahead_create(WsSpool *spool, WsNextPointers next, void (*settle) (void *source),
+				void *source, bool pure, Size memory)
+{
+	Size		average = (Size) (spool->flushed + (int64) spool->buffered) /
+		Max(spool->nrows, 1);
+	Size		row = PER_ROW + LENGTH_SLACK(average);
+	Size		rows = Min(memory / WS_AHEAD_BATCHES / row, MAX_ROWS);
+	WsHelper   *helper;
+	WsAhead    *a;
+
+	if (rows < MIN_ROWS || (helper = ws_helper_start(ws_read_threads)) == NULL)
+		return NULL;
+
+	a = palloc0(sizeof(WsAhead));
+	a->spool = spool;
+	a->helper = helper;
+	a->next = next;
+	a->settle = settle;
+	a->source = source;
+	a->pure = pure;
+	a->max_rows = a->share = rows;
+	a->arena_bytes = rows * LENGTH_SLACK(average);
+	for (int i = 0; i < WS_AHEAD_BATCHES; i++)
+	{
+		WsAheadBatch *b = &a->batches[i];
+
+		b->chore.run = fill_chore;
+		b->ahead = a;
+		b->wanted = Min(FIRST_BATCH << (2 * i), rows);
+		b->where = palloc(rows * sizeof(uint64));
+		b->length = palloc(rows * sizeof(uint32));
+		b->arena = palloc(a->arena_bytes);
+		submit(a, b);
+	}
+	/* as if the batch before the first had just been read */
+	a->current = -1;
+	return a;
+}
+
+/* Waits for the next batch; false at the end. */
+static bool
+next_batch(WsAhead *a)
+{
+	WsAheadBatch *b;
+
+	if (a->current >= 0)
+	{
+		b = &a->batches[a->current];
+		if (b->npointers == 0)
+			return false;
+		b->wanted = a->max_rows;
+		submit(a, b);
+	}
+	CHECK_FOR_INTERRUPTS();
+	a->current = (a->current + 1) % WS_AHEAD_BATCHES;
+	b = &a->batches[a->current];
+	if (ws_chore_is_done(&b->chore))
+		a->share = Min(a->share + a->max_rows / 64, a->max_rows);
+	else
+		a->share -= a->share / 8;
+	(void) ws_helper_wait(a->helper, &b->chore);
+	a->settle(a->source);
+	if (b->fault)
+		ws_corrupt(a->spool->file != NULL ? a->spool->file->name : "(in memory)",
+				   "A page of it could not be read: it is shorter than what was written to it, or the device failed.");
+	a->head = 0;
+	a->prefetched = b->ncopied;
+	return b->npointers > 0;
+}
+
+/* Asks the CPU for the next group of rows that were not copied. */
+static void
+prefetch_group(WsAhead *a, WsAheadBatch *b)
+{
+	Size		end = Min(a->prefetched + WS_PREFETCH_GROUP, b->npointers);
+
+	for (Size i = a->prefetched; i < end; i++)
+		ws_spool_prefetch(a->spool, b->where[i]);
+	a->prefetched = end;
+}
+
+/*
+ * Points `tuple` at the next row in order and returns true, or returns false
+ * at the end.  The row is valid until the next call.  Raises
+ * ERRCODE_DATA_CORRUPTED.
+ */
+bool
+ws_ahead_next(WsAhead *a, HeapTuple tuple)
+{
+	WsAheadBatch *b = &a->batches[Max(a->current, 0)];
+
+	if (unlikely(a->current < 0 || a->head >= b->npointers))
+	{
+		if (!next_batch(a))
+			return false;
+		b = &a->batches[a->current];
+	}
+	if (a->prefetched - a->head <= WS_PREFETCH_GROUP && a->prefetched < b->npointers)
+		prefetch_group(a, b);
+	if (a->head >= b->ncopied)
+	{
+		ws_spool_tuple(a->spool, b->where[a->head++], tuple);
+		return true;
+	}
+	tuple->t_data = (HeapTupleHeader) (uintptr_t) b->where[a->head];
+	tuple->t_len = b->length[a->head++];
+	ItemPointerSetInvalid(&tuple->t_self);
+	tuple->t_tableOid = InvalidOid;
+	return true;
+}
+
+/* Bytes of memory that reading ahead takes. */
+Size
+ws_ahead_memory(const WsAhead *a)
+{
+	return WS_AHEAD_BATCHES * (a->max_rows * PER_ROW + a->arena_bytes);
+}
+
+/* Stops the helper.  NULL is fine. */
+void
+ws_ahead_stop(WsAhead *a)
+{
+	if (a != NULL)
+		ws_helper_stop(a->helper);
+}
