@@ -9,7 +9,7 @@
  * W in memory.  When it is used up the rows go to the spool's file, and W is
  * split:
  *		spool buffers	W/16: one of 8 kB to 64 kB (larger writes gain nothing), or
- *						four of 16 kB to 256 kB that a helper writes
+ *						four of 4 kB to 256 kB that a helper writes
  *		run block		1/256 of the rest, 4 kB to 256 kB
  *		entries			all that is left (with what settling ties needs)
  * After the input the entries' memory holds the merge's blocks; of what they
@@ -28,11 +28,8 @@
 
 #define CLAMP(x, low, high)		Max((Size) (low), Min((Size) (x), (Size) (high)))
 #define SPOOL_BUFFER(w)			CLAMP((w) / 16, 8 * 1024, 64 * 1024)
-#define HELPED_BUFFERS(w)		CLAMP((w) / 16, 64 * 1024, 1024 * 1024)
-#define AHEAD(w)				CLAMP((w) / 16, 64 * 1024, 3 * 1024 * 1024)
-
-/* Fewer rows than this are not worth a thread. */
-#define AHEAD_MIN_ROWS			10000
+#define HELPED_BUFFERS(w)		CLAMP((w) / 16, 16 * 1024, 1024 * 1024)
+#define AHEAD(w)				CLAMP((w) / 16, 8 * 1024, 3 * 1024 * 1024)
 #define RUN_BLOCK(rest)			TYPEALIGN_DOWN(4096, CLAMP((rest) / 256, 4 * 1024, 256 * 1024))
 
 /*
@@ -87,8 +84,7 @@ use_disk(WsSorter *sorter)
 	Size		rest;
 	Size		block;
 
-	if (sorter->budget >= WS_HELPER_MEMORY)
-		sorter->writer = ws_helper_start(ws_write_threads);
+	sorter->writer = ws_helper_start(ws_write_threads, sorter->budget >= WS_HELPER_MEMORY);
 	spool = sorter->writer != NULL ? HELPED_BUFFERS(sorter->budget) :
 		SPOOL_BUFFER(sorter->budget);
 	rest = sorter->budget - spool;
@@ -175,8 +171,7 @@ read_ahead(WsSorter *sorter)
 		(sorter->spool->file == NULL ? sorter->spool->region->committed : 0);
 	Size		memory = AHEAD(sorter->budget);
 
-	if (sorter->random_access || sorter->formation->entries < AHEAD_MIN_ROWS ||
-		used + memory > sorter->budget)
+	if (sorter->random_access || used + memory > sorter->budget)
 		return;
 	if (sorter->merge != NULL)
 		MemoryContextSwitchTo(sorter->merge->context);

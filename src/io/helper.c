@@ -133,13 +133,13 @@ processors(void)
 
 /*
  * Starts a helper below CurrentMemoryContext, if `threads`, the value of one of
- * the settings, asks for one: 0 never, 1 always, -1 if there is a second
- * processor and no parallel query to occupy it.  Returns NULL if there is to
- * be none, or if the system has no thread to give: the backend does the work
- * itself then.
+ * the settings, asks for one: 0 never, 1 always, -1 if there is work enough
+ * (`worthwhile`), a second processor, and no parallel query to occupy it.
+ * Returns NULL if there is to be none, or if the system has no thread to give:
+ * the backend does the work itself then.
  */
 WsHelper *
-ws_helper_start(int threads)
+ws_helper_start(int threads, bool worthwhile)
 {
 	MemoryContext context;
 	WsHelper   *h;
@@ -147,7 +147,9 @@ ws_helper_start(int threads)
 	sigset_t	block;
 	sigset_t	before;
 
-	if (threads == 0 || (threads < 0 && (IsInParallelMode() || processors() < 2)))
+	if (threads == 0)
+		return NULL;
+	if (threads < 0 && (!worthwhile || IsInParallelMode() || processors() < 2))
 		return NULL;
 
 	context = AllocSetContextCreate(CurrentMemoryContext, "WiscSort helper",

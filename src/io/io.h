@@ -51,7 +51,7 @@ typedef struct WsChore
 /* Sorts with less memory than this are too short to be helped. */
 #define WS_HELPER_MEMORY	((Size) 1024 * 1024)
 
-extern WsHelper *ws_helper_start(int threads);
+extern WsHelper *ws_helper_start(int threads, bool worthwhile);
 extern void ws_helper_submit(WsHelper *h, WsChore *chore);
 extern bool ws_chore_is_done(const WsChore *chore);
 extern bool ws_helper_wait(WsHelper *h, WsChore *chore);

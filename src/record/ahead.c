@@ -28,7 +28,8 @@
 
 #define FIRST_BATCH		((Size) 32)
 #define MAX_ROWS		((Size) 8192)
-#define MIN_ROWS		((Size) 64)
+#define MIN_ROWS		((Size) 8)
+#define WORTHWHILE_ROWS	10000
 #define PER_ROW			(sizeof(uint64) + sizeof(uint32))
 
 /* Rows of wildly different lengths: better too much room than too little. */
@@ -99,7 +100,10 @@ ws_ahead_create(WsSpool *spool, WsNextPointers next, void (*settle) (void *sourc
 	WsHelper   *helper;
 	WsAhead    *a;
 
-	if (rows < MIN_ROWS || (helper = ws_helper_start(ws_read_threads)) == NULL)
+	if (rows < MIN_ROWS)
+		return NULL;
+	helper = ws_helper_start(ws_read_threads, spool->nrows >= WORTHWHILE_ROWS);
+	if (helper == NULL)
 		return NULL;
 
 	a = palloc0(sizeof(WsAhead));

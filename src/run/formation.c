@@ -325,8 +325,8 @@ overflow(WsFormation *f)
 static void
 start_helper(WsFormation *f, Size bytes)
 {
-	if (f->helper == NULL && bytes >= WS_HELPER_MEMORY && ws_sort_is_vectorised())
-		f->helper = ws_helper_start(ws_sort_threads);
+	if (f->helper == NULL && ws_sort_is_vectorised())
+		f->helper = ws_helper_start(ws_sort_threads, bytes >= WS_HELPER_MEMORY);
 }
 
 /*

@@ -224,9 +224,11 @@ class Session:
         expected = [self.execute(step) for step in query.steps]
         sorts = SORT_NODE.search(self.plan(query)) is not None
         for memory in options.work_mem:
-            kernel = rng.choice(self.kernels)
-            self.where = 'work_mem %s, sort_kernel %s' % (memory, kernel)
-            self.configure(memory, kernel, query.forced)
+            how = {'wiscsort.sort_kernel': rng.choice(self.kernels)}
+            for work in ('read', 'sort', 'write'):
+                how['wiscsort.%s_threads' % work] = rng.choice(['-1', '0', '1', '1'])
+            self.where = ', '.join('%s %s' % s for s in [('work_mem', memory)] + list(how.items()))
+            self.configure(memory, how, query.forced)
             if memory == options.work_mem[0] and sorts:
                 self.count(query, counts, self.plan(query))
             got = [self.execute(step) for step in query.steps]
@@ -235,7 +237,7 @@ class Session:
                 if problem == ROWS_DIFFER and query.superset:
                     self.configure('64MB', None)
                     problem = not_within(have, self.execute(query.superset))
-                    self.configure(memory, kernel, query.forced)
+                    self.configure(memory, how, query.forced)
                 if problem:
                     return '%s, statement %d: %s\n%s' % (
                         self.where, number + 1, problem, first_difference(query, want, have))
@@ -244,17 +246,16 @@ class Session:
         self.configure('64MB', None)
         return None
 
-    def configure(self, memory, kernel, forced=True):
-        """kernel None: PostgreSQL's own sort."""
+    def configure(self, memory, how, forced=True):
+        """how: further settings; None: PostgreSQL's own sort."""
         self.execute("SET work_mem = '%s'" % memory)
         if self.options.core_only:
             return
-        if kernel is None:
+        if how is None:
             self.execute('SET wiscsort.enable = off')
         else:
-            self.set({'wiscsort.enable': 'on', 'wiscsort.threshold': '0',
-                      'wiscsort.debug_force': 'on' if forced else 'off',
-                      'wiscsort.sort_kernel': kernel})
+            self.set(dict(how, **{'wiscsort.enable': 'on', 'wiscsort.threshold': '0',
+                                  'wiscsort.debug_force': 'on' if forced else 'off'}))
 
     def plan(self, query):
         return '\n'.join(row[0] for row in self.execute('EXPLAIN (COSTS OFF) ' + query.explain))

@@ -93,13 +93,21 @@ def while_reading():
         for scroll in ('NO SCROLL', 'SCROLL'):
             for magic, kind, damages in ((SPOOL, 'spool', SPOOL_DAMAGE), (RUN, 'run', RUN_DAMAGE)):
                 for name, damage in damages:
-                    cursor_case(cluster, scroll, magic, '%s file %s, %s cursor' % (kind, name, scroll),
-                                damage)
+                    for threads in (0, 1):
+                        cursor_case(cluster, scroll, magic,
+                                    '%s file %s, %s cursor, %d threads' % (kind, name, scroll, threads),
+                                    damage, threads)
         healthy(cluster, 'damage while reading')
 
 
-def cursor_case(cluster, scroll, magic, name, damage):
-    cur = session(cluster, work_mem='64kB')
+def helped(cluster, threads):
+    """A session that leaves to helper threads all it can, or nothing."""
+    settings = {'wiscsort.%s_threads' % work: threads for work in ('read', 'sort', 'write')}
+    return session(cluster, work_mem='256kB' if threads else '64kB', **settings)
+
+
+def cursor_case(cluster, scroll, magic, name, damage, threads):
+    cur = helped(cluster, threads)
     pid = common.backend(cur)
     cur.execute('BEGIN')
     cur.execute('DECLARE c %s CURSOR FOR %s' % (scroll, QUERY))
@@ -132,15 +140,16 @@ def before_the_merge():
                  ('first run block, one bit changed', RUN, lambda p: flip(p, 70)),
                  ('spool file emptied', SPOOL, cut(0))]
         for name, magic, damage in cases:
-            gate_case(cluster, name, magic, damage)
+            for threads in (0, 1):
+                gate_case(cluster, '%s, %d threads' % (name, threads), magic, damage, threads)
         healthy(cluster, 'damage before the merge')
 
 
-def gate_case(cluster, name, magic, damage):
+def gate_case(cluster, name, magic, damage, threads):
     """The input waits for a lock in its last rows; then the file is damaged."""
     guard = common.core(cluster)
     guard.execute('SELECT pg_advisory_lock(42)')
-    cur = session(cluster, work_mem='64kB')
+    cur = helped(cluster, threads)
     pid = common.backend(cur)
     sql = ('SELECT count(s.*) FROM (SELECT * FROM (SELECT gate(i, %d) AS i, k, pad FROM t OFFSET 0) r'
            ' ORDER BY k, i OFFSET 0) s' % (ROWS - 10))
