@@ -66,10 +66,20 @@ ws_spool_create(TupleDesc desc, AttrNumber key_natts, Size memory)
 
 	spool->desc = CreateTupleDescCopy(desc);
 	spool->key_natts = key_natts;
+	spool->columns = palloc(Max(desc->natts, 1) * sizeof(WsSpoolColumn));
 	spool->shift = 2;
 	for (int i = 0; i < desc->natts; i++)
-		if (TupleDescAttr(desc, i)->attalign == TYPALIGN_DOUBLE)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+		WsSpoolColumn *column = &spool->columns[i];
+
+		column->length = att->attlen;
+		column->align = (uint8) att_align_nominal(1, att->attalign);
+		column->byval = att->attbyval;
+		column->packable = att->attlen == -1 && att->attstorage != TYPSTORAGE_PLAIN;
+		if (column->align == 8)
 			spool->shift = 3;
+	}
 
 	/* Address space costs nothing: leave room for the largest row there is. */
 	spool->region = ws_region_create(memory + MaxAllocSize + 2 * 1024 * 1024);
@@ -245,6 +255,117 @@ set_length(char *row, Size length)
 	memcpy(row + 2, &mask, sizeof(mask));
 }
 
+/*
+ * memcpy for rows, in vector registers.  Where gcc 12 makes `rep movs` of memcpy
+ * it waits for the row's cache misses: 55 ns a row of 100 bytes.
+ */
+static inline void
+copy_bytes(char *to, const char *from, Size n)
+{
+	if (n < 32)
+	{
+		memcpy(to, from, n);
+		return;
+	}
+	for (Size i = 0; i + 32 < n; i += 32)
+		memcpy(to + i, from + i, 32);
+	memcpy(to + n - 32, from + n - 32, 32);
+}
+
+/*
+ * Writes a row's header at `row`: everything up to the data.  `mask` has the
+ * bits of t_infomask that describe the data.
+ */
+static inline void
+put_header(char *row, int natts, uint16 mask, Size hoff, Size length)
+{
+	uint16		mask2 = (uint16) natts;
+
+	memcpy(row, &mask2, sizeof(mask2));
+	memcpy(row + 2, &mask, sizeof(mask));
+	row[4] = (char) hoff;
+	set_length(row, length);
+}
+
+/*
+ * Builds a row of values behind the last one in a single pass, as
+ * heap_fill_tuple would, and returns true.  Returns false, with nothing
+ * appended, for a value that is neither in line nor of fixed length, and for a
+ * row that the buffer may have no room for.  (Two passes with heap_fill_tuple:
+ * 110 ns for a row of 4 columns and 110 bytes; this: 60.)
+ */
+static bool
+build_row(WsSpool *spool, const Datum *values, const bool *isnull, bool hasnull,
+		  Size hoff, uint64 *pointer)
+{
+	int			natts = spool->desc->natts;
+	Size		data = TYPEALIGN((Size) 1 << spool->shift, spool->buffered + WS_ROW_HEADER);
+	char	   *row = spool->buffer + data - WS_ROW_HEADER;
+	char	   *start = row + hoff - UNSTORED;
+	char	   *end;
+	char	   *p = start;
+	uint16		mask = hasnull ? HEAP_HASNULL : 0;
+
+	end = spool->buffer + (spool->buffer_size > 0 ? Min(spool->buffer_size, spool->room) : spool->room);
+	end = Min(end, row + LENGTH_ESCAPE) - 2 * MAXIMUM_ALIGNOF;
+	if (start > end)
+		return false;
+	memset(spool->buffer + spool->buffered, 0, start - (spool->buffer + spool->buffered));
+	for (int i = 0; i < natts; i++)
+	{
+		const WsSpoolColumn *column = &spool->columns[i];
+		char	   *at = (char *) TYPEALIGN(column->align, (uintptr_t) p);
+		const char *value = DatumGetPointer(values[i]);
+		Size		length;
+
+		if (hasnull)
+		{
+			if (isnull[i])
+				continue;
+			row[SizeofHeapTupleHeader - UNSTORED + i / 8] |= (char) (1 << (i % 8));
+		}
+		if (column->length > 0)
+			length = column->length;
+		else if (column->length != -1 || VARATT_IS_EXTERNAL(value))
+			return false;
+		else
+		{
+			mask |= HEAP_HASVARWIDTH;
+			if (VARATT_IS_SHORT(value))
+			{
+				at = p;
+				length = VARSIZE_SHORT(value);
+			}
+			else if (column->packable && VARATT_CAN_MAKE_SHORT(value))
+			{
+				length = VARATT_CONVERTED_SHORT_SIZE(value);
+				if (p + length > end)
+					return false;
+				SET_VARSIZE_SHORT(p, length);
+				copy_bytes(p + 1, VARDATA(value), length - 1);
+				p += length;
+				continue;
+			}
+			else
+				length = VARSIZE(value);
+		}
+		if (at + length > end)
+			return false;
+		while (p < at)
+			*p++ = 0;
+		if (column->byval)
+			store_att_byval(at, values[i], column->length);
+		else
+			copy_bytes(at, value, length);
+		p = at + length;
+	}
+	put_header(row, natts, mask, hoff, p - row);
+	*pointer = (spool->flushed + data) >> spool->shift;
+	spool->buffered = p - spool->buffer;
+	spool->nrows++;
+	return true;
+}
+
 /* A slot without a tuple of its own: builds the row in place. */
 static uint64
 append_values(WsSpool *spool, TupleTableSlot *slot)
@@ -256,12 +377,13 @@ append_values(WsSpool *spool, TupleTableSlot *slot)
 	Size		data_size;
 	char	   *row;
 	uint16		mask = 0;
-	uint16		mask2;
 
 	slot_getallattrs(slot);
 	for (int i = 0; i < desc->natts && !hasnull; i++)
 		hasnull = slot->tts_isnull[i];
 	hoff = MAXALIGN(SizeofHeapTupleHeader + (hasnull ? BITMAPLEN(desc->natts) : 0));
+	if (build_row(spool, slot->tts_values, slot->tts_isnull, hasnull, hoff, &pointer))
+		return pointer;
 	data_size = heap_compute_data_size(desc, slot->tts_values, slot->tts_isnull);
 
 	row = reserve_row(spool, hoff - UNSTORED + data_size, &pointer);
@@ -269,11 +391,7 @@ append_values(WsSpool *spool, TupleTableSlot *slot)
 	heap_fill_tuple(desc, slot->tts_values, slot->tts_isnull,
 					row + hoff - UNSTORED, data_size, &mask,
 					hasnull ? (bits8 *) (row + SizeofHeapTupleHeader - UNSTORED) : NULL);
-	mask2 = (uint16) desc->natts;
-	memcpy(row, &mask2, sizeof(mask2));
-	memcpy(row + 2, &mask, sizeof(mask));
-	row[4] = (char) hoff;
-	set_length(row, hoff - UNSTORED + data_size);
+	put_header(row, desc->natts, mask, hoff, hoff - UNSTORED + data_size);
 	return pointer;
 }
 
@@ -310,7 +428,7 @@ ws_spool_append(WsSpool *spool, TupleTableSlot *slot)
 		return append_values(spool, slot);
 
 	row = reserve_row(spool, length, &pointer);
-	memcpy(row, source, length);
+	copy_bytes(row, source, length);
 	set_length(row, length);
 	return pointer;
 }
@@ -412,24 +530,6 @@ ws_spool_tuple(WsSpool *spool, uint64 pointer, HeapTuple tuple)
 }
 
 /*
- * memcpy for rows: in vector registers.  gcc 12 makes `rep movs` of memcpy here,
- * which waits for the row's cache misses: 55 ns a row of 100 bytes.
- */
-static inline void
-copy_row(char *to, const char *from, Size n)
-{
-	if (n < 32)
-	{
-		for (Size i = 0; i < n; i++)
-			to[i] = from[i];
-		return;
-	}
-	for (Size i = 0; i + 32 < n; i += 32)
-		memcpy(to + i, from + i, 32);
-	memcpy(to + n - 32, from + n - 32, 32);
-}
-
-/*
  * Copies rows out of the spool, one behind the other in `arena`: where[], which
  * has their pointers, becomes what ws_spool_tuple's t_data would be, length[]
  * its t_len.  Stops at a row that finds no room, is too long to be worth a
@@ -461,7 +561,7 @@ ws_spool_copy_rows(const WsSpool *spool, Size n, uint64 *where, uint32 *length,
 			used + MAXALIGN(length[i]) > room)
 			return i;
 		/* the alignment is that in the spool: what follows the header counts */
-		copy_row(to + UNSTORED, row + UNSTORED, length[i] - UNSTORED);
+		copy_bytes(to + UNSTORED, row + UNSTORED, length[i] - UNSTORED);
 		used += MAXALIGN(length[i]);
 		where[i] = (uint64) (uintptr_t) to;
 	}

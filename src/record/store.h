@@ -15,9 +15,19 @@
 /* ---- spool.c: a private copy of each row, in arrival order ---- */
 #define WS_SPOOL_BUFFERS	4	/* with a helper that writes them */
 
+/* What storing a value needs to know of its column. */
+typedef struct WsSpoolColumn
+{
+	int16		length;			/* attlen: bytes, or -1 for varlena */
+	uint8		align;			/* bytes */
+	bool		byval;
+	bool		packable;		/* may have a short varlena header */
+} WsSpoolColumn;
+
 typedef struct WsSpool
 {
 	TupleDesc	desc;			/* a copy, not counted */
+	WsSpoolColumn *columns;
 	int			shift;			/* log2 of the pointer's unit, in bytes */
 	uint64		nrows;
 	WsRegion   *region;			/* all rows, or the write buffers */
