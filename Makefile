@@ -4,6 +4,7 @@
 #   make install       install it there
 #   make installcheck  pg_regress against the running server (PGHOST, PGPORT, ...)
 #   make check         install what is missing, build, run every test on private servers
+#   make check-core    PostgreSQL's own suites with every sort taken by WiscSort (test/core/run)
 #   make demo          the main job against core (ROWS=10000000)
 #
 # libhwy (vqsort), libaio and libpmem are optional; `make libraries` says which
@@ -35,14 +36,20 @@ PG_CONFIG ?= pg_config
 PKG_CONFIG ?= pkg-config
 
 # The targets that must work before any server-dev package is there.
-ifneq ($(filter check demo,$(MAKECMDGOALS)),)
+ifneq ($(filter check check-core demo,$(MAKECMDGOALS)),)
 
-.PHONY: check demo
+.PHONY: check check-core demo
 check:
 	.ci/deps
 	$(MAKE) all
 	.ci/install $(PG_CONFIG)
 	test/run --pg-config $(PG_CONFIG) $(CHECK_OPTS)
+
+check-core:
+	.ci/deps
+	$(MAKE) all
+	.ci/install $(PG_CONFIG)
+	test/core/run --pg-config $(PG_CONFIG) $(CHECK_OPTS)
 
 demo:
 	.ci/deps

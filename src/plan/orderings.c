@@ -52,6 +52,35 @@ ws_ordering_computable(PlannerInfo *root, RelOptInfo *rel, List *pathkeys, bool 
 	return pathkeys != NIL;
 }
 
+/*
+ * Is each key a column of the relation?  Expressions of a query's ordering are
+ * not evaluated below its joins: a row that no join lets through might raise an
+ * error (1 / x) that the query does not have.
+ */
+static bool
+only_columns(RelOptInfo *rel, List *pathkeys)
+{
+	ListCell   *lc;
+
+	foreach(lc, pathkeys)
+	{
+		EquivalenceClass *ec = lfirst_node(PathKey, lc)->pk_eclass;
+		bool		found = false;
+		ListCell   *lc2;
+
+		foreach(lc2, rel->reltarget->exprs)
+		{
+			Expr	   *expr = lfirst(lc2);
+
+			if (IsA(expr, Var) && find_ec_member_matching_expr(ec, expr, rel->relids) != NULL)
+				found = true;
+		}
+		if (!found)
+			return false;
+	}
+	return true;
+}
+
 /* Equivalence classes that a merge join of this relation could use. */
 static List *
 mergeable_classes(PlannerInfo *root, RelOptInfo *rel)
@@ -123,7 +152,9 @@ ws_useful_orderings(PlannerInfo *root, RelOptInfo *rel, bool parallel)
 	int			peer = -1;
 
 	for (int i = 0; i < (int) lengthof(own); i++)
-		if (ws_ordering_computable(root, rel, own[i], parallel))
+		if (ws_ordering_computable(root, rel, own[i], parallel) &&
+			(bms_membership(root->all_baserels) == BMS_SINGLETON ||
+			 only_columns(rel, own[i])))
 			orderings = add_ordering(orderings, own[i]);
 
 	classes = mergeable_classes(root, rel);

@@ -8,6 +8,9 @@ decided from the text of the two result tables and of the statement:
             open: it has no ORDER BY, or the columns it orders by, which must
             all be in the table, have the same values row by row
 
+    messages  the notices of a file are the same, in another order: triggers fire
+            and functions speak in the order in which rows come
+
 Everything else is undecided, and a failure.
 """
 
@@ -181,10 +184,14 @@ def compare(core, ours):
     rest_core = without(core, [a for a, _ in decided])
     rest_ours = without(ours, [b for _, b in decided])
     matcher = difflib.SequenceMatcher(None, rest_core, rest_ours, autojunk=False)
-    for tag, i1, i2, j1, j2 in matcher.get_opcodes():
-        if tag != 'equal':
-            yield Difference(None, '\n'.join(rest_core[max(0, i1 - 6):i1]),
-                             rest_core[i1:i2], rest_ours[j1:j2])
+    stretches = [(rest_core[i1:i2], rest_ours[j1:j2], i1)
+                 for tag, i1, i2, j1, j2 in matcher.get_opcodes() if tag != 'equal']
+    removed = sorted(line for a, _, _ in stretches for line in a)
+    added = sorted(line for _, b, _ in stretches for line in b)
+    notices = removed == added and all(line.startswith('NOTICE:') for line in removed)
+    for a, b, start in stretches:
+        yield Difference('messages' if notices else None,
+                         '\n'.join(rest_core[max(0, start - 6):start]), a, b)
 
 
 def without(lines, cut):

@@ -139,5 +139,14 @@ CREATE FUNCTION wtest.nth(n int) RETURNS int
 LANGUAGE sql VOLATILE AS $$ SELECT id FROM (SELECT id, k FROM wtest.e ORDER BY k, id OFFSET 0) s OFFSET n LIMIT 1 $$;
 SELECT wtest.compare('SELECT id, wtest.nth(id % 100) AS n FROM wtest.e ORDER BY 2 DESC, id') AS recursive_use;
 
+-- An ORDER BY expression is not evaluated for rows that the join drops.
+CREATE TABLE wtest.dividend AS SELECT i AS id, i % 10 AS d FROM generate_series(1, 3000) i;
+CREATE TABLE wtest.divisible AS SELECT id FROM wtest.dividend WHERE d <> 0;
+ANALYZE wtest.dividend;
+ANALYZE wtest.divisible;
+SELECT wtest.compare('SELECT x.id, 100 / x.d AS q FROM wtest.dividend x JOIN wtest.divisible y USING (id) ORDER BY 100 / x.d, x.id') AS late_evaluation,
+       wtest.compare('SELECT x.id FROM wtest.dividend x JOIN wtest.divisible y USING (id) GROUP BY x.id, 100 / x.d ORDER BY x.id') AS late_grouping,
+       wtest.compare('SELECT id, 100 / d AS q FROM wtest.dividend WHERE d <> 0 ORDER BY 2 DESC, 1') AS one_table;
+
 -- Nothing is left behind.
 SELECT count(*) FROM pg_ls_tmpdir() WHERE name LIKE 'pgsql_tmp' || pg_backend_pid() || '.%';
