@@ -205,7 +205,7 @@ class Cluster:
                    PGDATABASE=database or self.database)
         return env
 
-    def _as_server(self, command):
+    def as_server(self, command):
         """The command, to be run as the server's user."""
         if self._user is None:
             return command
@@ -230,7 +230,7 @@ class Cluster:
             raise ClusterError('socket name too long, set a shorter TMPDIR: ' + socket)
         self._give(self.dir)
         done = subprocess.run(
-            self._as_server([self.program('initdb'), '-D', self.data, '-U', SUPERUSER,
+            self.as_server([self.program('initdb'), '-D', self.data, '-U', SUPERUSER,
                              '-A', 'trust', '-E', 'UTF8', '--no-locale', '-N'] + list(args)),
             cwd=self.dir, env=self._server_env(), text=True,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -253,7 +253,7 @@ class Cluster:
         self._give(conf)
         with open(self.logfile, 'ab') as log:
             self._proc = subprocess.Popen(
-                self._as_server([self.program('postgres'), '-D', self.data]),
+                self.as_server([self.program('postgres'), '-D', self.data]),
                 cwd=self.data, env=self._server_env(), stdin=subprocess.DEVNULL,
                 stdout=log, stderr=log, start_new_session=True)
         deadline = time.monotonic() + START_TIMEOUT

@@ -6,7 +6,7 @@ SET max_parallel_workers_per_gather = 0;
 CREATE TABLE threads_t AS
   SELECT i AS id, hashint8(i) % 5000 AS k, CASE WHEN i % 7 > 0 THEN hashint8(i)::text END AS t,
          repeat('v', i % 90) AS pad
-    FROM generate_series(1, 60000) i;
+    FROM generate_series(1, 30000) i;
 -- texts that make rows longer than a write buffer
 INSERT INTO threads_t
   SELECT -i, i, 'wide', string_agg(hashint8(j)::text, ',') FROM generate_series(1, 20) i,
@@ -31,7 +31,7 @@ BEGIN
   PERFORM set_config('wiscsort.enable', 'off', true);
   core := threads_digest(query);
   PERFORM set_config('wiscsort.enable', 'on', true);
-  FOREACH memory IN ARRAY ARRAY['64kB', '256kB', '1MB', '4MB', '256MB'] LOOP
+  FOREACH memory IN ARRAY ARRAY['64kB', '256kB', '1MB', '256MB'] LOOP
     PERFORM set_config('work_mem', memory, true);
     FOREACH threads IN ARRAY ARRAY['000', '001', '010', '100', '111', '---'] LOOP
       PERFORM set_config('wiscsort.read_threads', replace(substr(threads, 1, 1), '-', '-1'), true);
@@ -58,11 +58,11 @@ SET work_mem = '256kB';
 SELECT count(*) FROM (SELECT * FROM threads_t ORDER BY k, id LIMIT 7) s;
 SELECT id FROM threads_t WHERE id > 0 ORDER BY id DESC LIMIT 3;
 -- an error while rows come in, and one while they go out
-SELECT count(*) FROM (SELECT 1 / (id - 50000) FROM threads_t ORDER BY 1 OFFSET 0) s;
-SELECT sum(1 / (id - 50000)) FROM (SELECT id FROM threads_t ORDER BY id OFFSET 0) s;
+SELECT count(*) FROM (SELECT 1 / (id - 25000) FROM threads_t ORDER BY 1 OFFSET 0) s;
+SELECT sum(1 / (id - 25000)) FROM (SELECT id FROM threads_t ORDER BY id OFFSET 0) s;
 DO $$
 BEGIN
-  PERFORM count(1 / (id - 50000)) FROM (SELECT id, pad FROM threads_t ORDER BY id OFFSET 0) s;
+  PERFORM count(1 / (id - 25000)) FROM (SELECT id, pad FROM threads_t ORDER BY id OFFSET 0) s;
 EXCEPTION WHEN division_by_zero THEN
   RAISE NOTICE 'caught';
 END $$;
@@ -72,7 +72,7 @@ DECLARE a NO SCROLL CURSOR FOR SELECT id FROM threads_t WHERE id > 0 ORDER BY id
 DECLARE b NO SCROLL CURSOR FOR SELECT id FROM threads_t WHERE id > 0 ORDER BY id DESC;
 FETCH 2 FROM a;
 FETCH 2 FROM b;
-MOVE 40000 FROM a;
+MOVE 20000 FROM a;
 SET LOCAL wiscsort.sort_kernel = template;
 FETCH 2 FROM a;
 CLOSE a;
@@ -84,7 +84,7 @@ ROLLBACK TO s;
 FETCH 1 FROM b;
 COMMIT;
 -- sorted again for each outer row
-SELECT o.n, s.* FROM (VALUES (1), (30000), (59998)) o(n),
+SELECT o.n, s.* FROM (VALUES (1), (15000), (29998)) o(n),
   LATERAL (SELECT min(id), max(id), count(*)
              FROM (SELECT id FROM threads_t WHERE id >= o.n ORDER BY k, id OFFSET 0) q) s;
 -- out of range
