@@ -5,6 +5,7 @@
 #   make installcheck  pg_regress against the running server (PGHOST, PGPORT, ...)
 #   make check         install what is missing, build, run every test on private servers
 #   make check-core    PostgreSQL's own suites with every sort taken by WiscSort (test/core/run)
+#   make check-matrix  all of this for PostgreSQL 15, 17 and 18 (test/matrix; for maintainers)
 #   make demo          the main job against core (ROWS=10000000)
 #
 # libhwy (vqsort), libaio and libpmem are optional; `make libraries` says which
@@ -36,7 +37,7 @@ PG_CONFIG ?= pg_config
 PKG_CONFIG ?= pkg-config
 
 # The targets that must work before any server-dev package is there.
-ifneq ($(filter check check-core demo,$(MAKECMDGOALS)),)
+ifneq ($(filter check check-core check-matrix demo,$(MAKECMDGOALS)),)
 
 .PHONY: check check-core demo
 check:
@@ -50,6 +51,10 @@ check-core:
 	$(MAKE) all
 	.ci/install $(PG_CONFIG)
 	test/core/run --pg-config $(PG_CONFIG) $(CHECK_OPTS)
+
+.PHONY: check-matrix
+check-matrix:
+	test/matrix $(VERSIONS)
 
 demo:
 	.ci/deps
