@@ -29,6 +29,26 @@ typedef struct Rewrite
 
 static void rewrite(Rewrite *rw, Path **path, double bound);
 
+/*
+ * Does the path deliver row identity columns that stand for those of several
+ * result relations (UPDATE, DELETE and MERGE of a partitioned table)?  They
+ * become real columns in setrefs.c, but not in a custom scan's own target list.
+ */
+static bool
+has_row_identity(const Path *path)
+{
+	ListCell   *lc;
+
+	foreach(lc, path->pathtarget->exprs)
+	{
+		Node	   *expr = lfirst(lc);
+
+		if (IsA(expr, Var) && ((Var *) expr)->varno == ROWID_VAR)
+			return true;
+	}
+	return false;
+}
+
 /* The WiscSort path for a sort of `input`, if it is to be used; else NULL. */
 static CustomPath *
 better_sort(Rewrite *rw, SortPath *sort, double bound)
@@ -37,6 +57,7 @@ better_sort(Rewrite *rw, SortPath *sort, double bound)
 	Path	   *input = sort->subpath;
 
 	if (sort->path.param_info != NULL || sort->path.pathkeys == NIL ||
+		has_row_identity(input) ||
 		!ws_sort_considered(input->rows, input->pathtarget->width) ||
 		ws_bound_is_cores(bound, input->pathtarget->width))
 		return NULL;

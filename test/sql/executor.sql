@@ -148,5 +148,24 @@ SELECT wtest.compare('SELECT x.id, 100 / x.d AS q FROM wtest.dividend x JOIN wte
        wtest.compare('SELECT x.id FROM wtest.dividend x JOIN wtest.divisible y USING (id) GROUP BY x.id, 100 / x.d ORDER BY x.id') AS late_grouping,
        wtest.compare('SELECT id, 100 / d AS q FROM wtest.dividend WHERE d <> 0 ORDER BY 2 DESC, 1') AS one_table;
 
+-- UPDATE, DELETE and MERGE of several result relations, through merge joins.
+SET enable_hashjoin = off;
+SET enable_nestloop = off;
+CREATE TABLE wtest.target (id int, n int) PARTITION BY RANGE (id);
+CREATE TABLE wtest.target_1 PARTITION OF wtest.target FOR VALUES FROM (0) TO (1000);
+CREATE TABLE wtest.target_2 PARTITION OF wtest.target FOR VALUES FROM (1000) TO (9000);
+INSERT INTO wtest.target SELECT i, 0 FROM generate_series(1, 2000) i;
+CREATE TABLE wtest.source AS SELECT i * 3 AS id, i AS n FROM generate_series(1, 1000) i;
+ANALYZE wtest.target;
+ANALYZE wtest.source;
+UPDATE wtest.target t SET n = s.n FROM wtest.source s WHERE s.id = t.id;
+UPDATE wtest.target t SET n = t.n + 1 FROM wtest.source s, wtest.source s2 WHERE s.id = t.id AND s2.n = t.n + s.n;
+DELETE FROM wtest.target t USING wtest.source s WHERE s.id = t.id AND s.n % 2 = 0;
+MERGE INTO wtest.target t USING wtest.source s ON s.id = t.id
+ WHEN MATCHED THEN UPDATE SET n = t.n + 1 WHEN NOT MATCHED THEN INSERT VALUES (s.id, -1);
+SELECT count(*), sum(id), sum(n), count(*) FILTER (WHERE n = -1) AS inserted FROM wtest.target;
+RESET enable_hashjoin;
+RESET enable_nestloop;
+
 -- Nothing is left behind.
 SELECT count(*) FROM pg_ls_tmpdir() WHERE name LIKE 'pgsql_tmp' || pg_backend_pid() || '.%';
