@@ -51,11 +51,13 @@ extern uint64 ws_spool_append(WsSpool *spool, TupleTableSlot *slot);
 extern void ws_spool_spill(WsSpool *spool, Size memory, WsHelper *writer);
 extern void ws_spool_make_readable(WsSpool *spool);
 extern void ws_spool_finish(WsSpool *spool);
+extern void ws_spool_destroy(WsSpool *spool);
+
+/* ---- spoolread.c ---- */
 extern void ws_spool_tuple(WsSpool *spool, uint64 pointer, HeapTuple tuple);
 extern Size ws_spool_copy_rows(const WsSpool *spool, Size n, uint64 *where,
 							   uint32 *length, char *arena, Size room);
 extern WsKeyRows ws_spool_keys(WsSpool *spool);
-extern void ws_spool_destroy(WsSpool *spool);
 
 /* Bytes of a row before the place its pointer names. */
 #define WS_ROW_HEADER		6
