@@ -47,7 +47,7 @@ ws_define_settings(void)
 							 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("wiscsort.read_threads",
 							"Sets the number of threads that merge and fetch rows ahead of a big sort's reader.",
-							"0 and -1 mean that the backend does it itself. 1 is experimental: rows with composite values can raise errors.",
+							"0 means that the backend does it itself; -1 a thread if there is a second processor and the query is not parallel.",
 							&ws_read_threads, -1, -1, 1, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("wiscsort.sort_threads",
 							"Sets the number of threads that sort while a big sort's input is being read.",

@@ -29,6 +29,7 @@
 #define FIRST_BATCH		((Size) 32)
 #define MAX_ROWS		((Size) 8192)
 #define MIN_ROWS		((Size) 8)
+#define WORTHWHILE_ROWS	10000
 #define PER_ROW			(sizeof(uint64) + sizeof(uint32))
 
 /* Rows of wildly different lengths: better too much room than too little. */
@@ -101,8 +102,7 @@ ws_ahead_create(WsSpool *spool, WsNextPointers next, void (*settle) (void *sourc
 
 	if (rows < MIN_ROWS)
 		return NULL;
-	/* Only if asked for: rows with composite values still fail (src/README.md). */
-	helper = ws_helper_start(ws_read_threads, false);
+	helper = ws_helper_start(ws_read_threads, spool->nrows >= WORTHWHILE_ROWS);
 	if (helper == NULL)
 		return NULL;
 

@@ -15,9 +15,9 @@
  * is not stored; a HeapTupleHeader pointer is formed so that those fields fall
  * on the row before, and nobody may look at them.  The row's length (without
  * those fields) lives in the header bits that have a meaning only for
- * visibility: 12 bits of t_infomask and 3 of t_infomask2; a row too long for
- * 15 bits has its length in the 8 bytes before it.  That makes a row 4 bytes
- * shorter than in core's tapes, and pays for its alignment.
+ * visibility (row.h); a row too long for those 13 bits has its length in the 8
+ * bytes before it.  That makes a row 4 bytes shorter than in core's tapes, and
+ * pays for its alignment.
  *
  * A pointer is (offset of the row + 6) in units of the strictest alignment of
  * the columns, 4 or 8 bytes, which is also what the data is aligned to.
@@ -240,8 +240,8 @@ set_length(char *row, Size length)
 
 	memcpy(&mask2, row, sizeof(mask2));
 	memcpy(&mask, row + 2, sizeof(mask));
-	mask2 = (mask2 & HEAP_NATTS_MASK) | (uint16) ((stored >> 12) << 13);
-	mask = (mask & MASK_KEEP) | (uint16) (stored << 4);
+	mask2 = (mask2 & HEAP_NATTS_MASK) | length_in_mask2(stored);
+	mask = (mask & MASK_KEEP) | length_in_mask(stored);
 	memcpy(row, &mask2, sizeof(mask2));
 	memcpy(row + 2, &mask, sizeof(mask));
 }

@@ -47,7 +47,7 @@ locate(const WsSpool *spool, uint64 pointer, uint32 *tuple_length)
 	memcpy(&mask, row + 2, sizeof(mask));
 	hoff = (uint8) row[4];
 	natts = mask2 & HEAP_NATTS_MASK;
-	length = (uint64) (mask2 >> 13) << 12 | mask >> 4;
+	length = length_of_masks(mask, mask2);
 	if (unlikely(length == LENGTH_ESCAPE))
 		memcpy(&length, row - sizeof(uint64), sizeof(length));
 

@@ -225,7 +225,7 @@ class Session:
         sorts = SORT_NODE.search(self.plan(query)) is not None
         for memory in options.work_mem:
             how = {'wiscsort.sort_kernel': rng.choice(self.kernels)}
-            for work in ('sort', 'write'):
+            for work in ('read', 'sort', 'write'):
                 how['wiscsort.%s_threads' % work] = rng.choice(['-1', '0', '1', '1'])
             self.where = ', '.join('%s %s' % s for s in [('work_mem', memory)] + list(how.items()))
             self.configure(memory, how, query.forced)

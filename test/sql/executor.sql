@@ -167,5 +167,19 @@ SELECT count(*), sum(id), sum(n), count(*) FILTER (WHERE n = -1) AS inserted FRO
 RESET enable_hashjoin;
 RESET enable_nestloop;
 
+-- What a row's header shares with a composite value's (HEAP_IS_DATUM of 15.20)
+-- is clear, for every length, whatever the row before it ends with.
+DO $$
+BEGIN
+  FOR n IN 150..280 BY 2 LOOP
+    EXECUTE format('CREATE TABLE wtest.header (id int NOT NULL, pad char(%s) NOT NULL, n smallint NOT NULL)', n);
+    INSERT INTO wtest.header SELECT i * 7919 % 2003, 'x', -4 FROM generate_series(1, 2000) i;
+    IF wtest.compare('SELECT id, pad, n FROM wtest.header ORDER BY id, pad') <> 'same' THEN
+      RAISE 'rows differ with char(%)', n;
+    END IF;
+    DROP TABLE wtest.header;
+  END LOOP;
+END $$;
+
 -- Nothing is left behind.
 SELECT count(*) FROM pg_ls_tmpdir() WHERE name LIKE 'pgsql_tmp' || pg_backend_pid() || '.%';
