@@ -145,6 +145,52 @@ ws_setop_input(SetOpPath *setop, int i)
 #endif
 }
 
+/*
+ * What direct reads (record/heap_direct.c) use of the buffer manager.  Macros,
+ * because only that file includes buf_internals.h.
+ */
+#if PG_VERSION_NUM >= 160000
+#define ws_buffer_tag(tag, rel, block) \
+	InitBufferTag((tag), &(rel)->rd_locator, MAIN_FORKNUM, (block))
+#define ws_direct_io()		((io_direct_flags & IO_DIRECT_DATA) != 0)
+#else
+#define ws_buffer_tag(tag, rel, block) \
+	INIT_BUFFERTAG(*(tag), (rel)->rd_node, MAIN_FORKNUM, (block))
+#define ws_direct_io()		false
+#endif
+
+#if PG_VERSION_NUM >= 180000
+#define ws_relation_path(rel) \
+	pstrdup(relpathperm((rel)->rd_locator, MAIN_FORKNUM).str)
+#define ws_page_is_verified(page, block) \
+	PageIsVerified((page), (block), 0, NULL)
+#elif PG_VERSION_NUM >= 160000
+#define ws_relation_path(rel)	relpathperm((rel)->rd_locator, MAIN_FORKNUM)
+#define ws_page_is_verified(page, block)	PageIsVerifiedExtended((page), (block), 0)
+#else
+#define ws_relation_path(rel)	relpathperm((rel)->rd_node, MAIN_FORKNUM)
+#define ws_page_is_verified(page, block)	PageIsVerifiedExtended((page), (block), 0)
+#endif
+
+/* Counts blocks that were read without the buffer manager. */
+#if PG_VERSION_NUM >= 180000
+#define ws_count_io_read(n) \
+	pgstat_count_io_op(IOOBJECT_RELATION, IOCONTEXT_NORMAL, IOOP_READ, (n), (uint64) (n) * BLCKSZ)
+#elif PG_VERSION_NUM >= 160000
+#define ws_count_io_read(n) \
+	pgstat_count_io_op_n(IOOBJECT_RELATION, IOCONTEXT_NORMAL, IOOP_READ, (n))
+#else
+#define ws_count_io_read(n)		((void) 0)
+#endif
+
+/* Can rows that a snapshot has seen vanish while it is in use? */
+#if PG_VERSION_NUM >= 170000
+#define ws_snapshots_expire()	false
+#else
+#include "utils/snapmgr.h"
+#define ws_snapshots_expire()	(old_snapshot_threshold >= 0)
+#endif
+
 /* Are there several relations, so that EXPLAIN must say which a column is of? */
 static inline bool
 ws_explain_prefix(ExplainState *es)

@@ -11,6 +11,8 @@
 bool		ws_enable = true;
 int			ws_threshold = -1;
 int			ws_sort_kernel = WS_KERNEL_AUTO;
+int			ws_record_store = WS_STORE_AUTO;
+int			ws_direct_read = WS_DIRECT_AUTO;
 int			ws_read_threads = -1;
 int			ws_sort_threads = -1;
 int			ws_write_threads = -1;
@@ -22,6 +24,20 @@ static const struct config_enum_entry sort_kernels[] = {
 	{"vqsort", WS_KERNEL_VQSORT, false},
 #endif
 	{"template", WS_KERNEL_TEMPLATE, false},
+	{NULL, 0, false}
+};
+
+static const struct config_enum_entry record_stores[] = {
+	{"auto", WS_STORE_AUTO, false},
+	{"heap", WS_STORE_HEAP, false},
+	{"spool", WS_STORE_SPOOL, false},
+	{NULL, 0, false}
+};
+
+static const struct config_enum_entry direct_reads[] = {
+	{"auto", WS_DIRECT_AUTO, false},
+	{"on", WS_DIRECT_ON, false},
+	{"off", WS_DIRECT_OFF, false},
 	{NULL, 0, false}
 };
 
@@ -44,6 +60,16 @@ ws_define_settings(void)
 							 "Sets the routine that sorts the IndexMap.",
 							 "auto takes vqsort when the extension was built with libhwy, else template.",
 							 &ws_sort_kernel, WS_KERNEL_AUTO, sort_kernels, PGC_USERSET,
+							 0, NULL, NULL, NULL);
+	DefineCustomEnumVariable("wiscsort.record_store",
+							 "Sets where a sort's rows wait.",
+							 "heap: they stay in the table, if one table is sorted, and are fetched from there in sorted order. spool: in memory and a temporary file. auto: whichever costs less.",
+							 &ws_record_store, WS_STORE_AUTO, record_stores, PGC_USERSET,
+							 0, NULL, NULL, NULL);
+	DefineCustomEnumVariable("wiscsort.direct_read",
+							 "Fetches a table's rows from its mapped files instead of shared_buffers.",
+							 "auto: unless most blocks are in shared_buffers. off: always through the buffer manager.",
+							 &ws_direct_read, WS_DIRECT_AUTO, direct_reads, PGC_USERSET,
 							 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("wiscsort.read_threads",
 							"Sets the number of threads that merge and fetch rows ahead of a big sort's reader.",

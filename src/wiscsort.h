@@ -74,9 +74,25 @@ typedef enum WsSortKernel
 	WS_KERNEL_TEMPLATE
 } WsSortKernel;
 
+typedef enum WsRecordStore
+{
+	WS_STORE_AUTO,
+	WS_STORE_HEAP,
+	WS_STORE_SPOOL
+} WsRecordStore;
+
+typedef enum WsDirectRead
+{
+	WS_DIRECT_AUTO,
+	WS_DIRECT_ON,
+	WS_DIRECT_OFF
+} WsDirectRead;
+
 extern bool ws_enable;
 extern int	ws_threshold;		/* kB; -1 = work_mem */
 extern int	ws_sort_kernel;		/* WsSortKernel */
+extern int	ws_record_store;	/* WsRecordStore */
+extern int	ws_direct_read;		/* WsDirectRead */
 extern int	ws_read_threads;	/* -1 = chosen */
 extern int	ws_sort_threads;
 extern int	ws_write_threads;

@@ -9,6 +9,7 @@
 
 #include "merge/merge.h"
 #include "nodes/extensible.h"
+#include "record/heap.h"
 #include "record/store.h"
 
 /* ---- sorter.c ---- */
@@ -20,6 +21,8 @@ typedef struct WsSortStats
 	int			passes;
 	int64		memory;			/* bytes, peak */
 	int64		disk;			/* bytes, peak */
+	bool		heap;			/* the rows waited in their table */
+	WsHeapStats window;			/* then */
 } WsSortStats;
 
 typedef struct WsSorter
@@ -30,6 +33,9 @@ typedef struct WsSorter
 	WsKeyRows	rows;
 	WsFormation *formation;
 	Size		budget;			/* bytes */
+	Relation	rel;			/* whose rows are sorted, if they stay there, or NULL */
+	bool		tids_only;		/* of these, nothing is spooled */
+	bool		on_disk;		/* temporary files are used */
 	Size		entry_bytes;	/* of memory, for each entry */
 	bool		random_access;
 	/* the sorted result: exactly one of these */
@@ -46,13 +52,14 @@ typedef struct WsSorter
 	WsWindow	window;
 	bool		pure;			/* the window's source may be called by a helper */
 	WsAhead    *ahead;			/* instead of the window, or NULL */
+	WsHeap	   *heap;			/* the same, if the rows are in their table */
 	WsHelper   *writer;			/* writes the spool, or NULL */
 } WsSorter;
 
 extern WsSorter *ws_sorter_create(TupleDesc desc, int ncols, const AttrNumber *attnos,
 								  const Oid *sortops, const Oid *collations,
 								  const bool *nulls_first, const bool *notnull,
-								  int work_mem_kb, bool random_access);
+								  int work_mem_kb, bool random_access, Relation rel);
 extern void ws_sorter_put(WsSorter *sorter, TupleTableSlot *slot);
 extern void ws_sorter_perform(WsSorter *sorter);
 extern bool ws_sorter_get(WsSorter *sorter, bool forward, HeapTuple tuple);
@@ -73,6 +80,7 @@ typedef struct WsSortState
 	bool	   *nulls_first;
 	bool	   *notnull;
 	bool		random_access;
+	Relation	rel;			/* whose rows stay in it, or NULL */
 	WsSorter   *sorter;			/* NULL until the first row is asked for */
 	HeapTupleData tuple;		/* what the scan slot points to */
 	bool		has_stats;

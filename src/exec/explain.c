@@ -88,18 +88,26 @@ void
 ws_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 {
 	WsSortState *state = (WsSortState *) node;
-	const WsSortStats *s = &state->stats;
+	WsSortStats *s = &state->stats;
 
 	show_sort_key(state, ancestors, es);
 	if (!es->analyze || !state->has_stats)
 		return;
+	if (state->sorter != NULL)
+		ws_sorter_stats(state->sorter, s);	/* what has happened since it sorted */
 
 	ExplainPropertyText("Sort Method", s->merge_pass ? "wiscsort merge-pass" :
 						"wiscsort one-pass", es);
-	ExplainPropertyText("Record Store", "spool", es);
+	ExplainPropertyText("Record Store", s->heap ? "heap" : "spool", es);
 	ExplainPropertyInteger("Memory", "kB", kilobytes(s->memory), es);
 	ExplainPropertyInteger("Disk", "kB", kilobytes(s->disk), es);
 	ExplainPropertyInteger("IndexMap Entries", NULL, (int64) s->entries, es);
 	ExplainPropertyInteger("Runs", NULL, s->runs, es);
 	ExplainPropertyInteger("Merge Passes", NULL, s->passes, es);
+	if (s->heap)
+	{
+		ExplainPropertyInteger("Window Rows", NULL, (int64) s->window.rows, es);
+		ExplainPropertyInteger("Blocks Direct", NULL, s->window.direct, es);
+		ExplainPropertyInteger("Blocks Buffered", NULL, s->window.buffered, es);
+	}
 }

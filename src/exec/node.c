@@ -11,6 +11,9 @@
  * for virtual slots do not deform: the slot and the projection are therefore
  * made again here, for TTSOpsHeapTuple.
  *
+ * With the table as record store (plan/heap.c) the node scans that table: its
+ * scan tuple is the table's row, and its input are TIDs and keys.
+ *
  * On error the sorter's files and memory go with their owners; Shutdown does
  * nothing, because a cursor is shut down after every FETCH.
  *-------------------------------------------------------------------------
@@ -21,6 +24,7 @@
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "optimizer/tlist.h"
+#include "utils/rel.h"
 
 static const CustomExecMethods exec_methods;
 
@@ -80,6 +84,19 @@ begin_sort(CustomScanState *node, EState *estate, int eflags)
 	/* The input is read once, forward. */
 	outerPlanState(node) = ExecInitNode(outerPlan(cscan), estate, eflags & ~access);
 
+	if (cscan->scan.scanrelid > 0)
+	{
+		/*
+		 * The rows are those of the table.  For WHERE CURRENT OF this is a sort
+		 * nevertheless, and refused as core's: no relation to be found here.
+		 */
+		state->rel = node->ss.ss_currentRelation;
+		node->ss.ss_currentRelation = NULL;
+		ExecInitScanTupleSlot(estate, &node->ss, RelationGetDescr(state->rel),
+							  &TTSOpsHeapTuple);
+		ExecAssignScanProjectionInfo(&node->ss);
+		return;
+	}
 	ExecInitScanTupleSlot(estate, &node->ss,
 						  ExecGetResultType(outerPlanState(node)), &TTSOpsHeapTuple);
 	ExecAssignScanProjectionInfoWithVarno(&node->ss, INDEX_VAR);
@@ -98,7 +115,7 @@ sort_input(WsSortState *state)
 	estate->es_direction = ForwardScanDirection;
 	sorter = ws_sorter_create(ExecGetResultType(outer), state->ncols, state->attnos,
 							  state->sortops, state->collations, state->nulls_first,
-							  state->notnull, work_mem, state->random_access);
+							  state->notnull, work_mem, state->random_access, state->rel);
 	MemoryContextSwitchTo(old);
 	for (;;)
 	{

@@ -16,6 +16,12 @@
  * leave, up to W/16 go to the rows that a helper reads ahead.  The window and
  * fixed structures take a few kB beside it.
  *
+ * If the rows stay in their table (record/heap.c), the input is rows of a TID
+ * and the key columns.  The TID is the pointer if the prefix is the whole key,
+ * and nothing is spooled; otherwise these narrow rows are, because ties need
+ * them.  All memory that the sorted result leaves goes to the window, for which
+ * W/8 is kept free.
+ *
  * Reading: a cursor that only moves forward reads the final merge as a stream.
  * Random access (backward, mark and restore, rewind) is given when asked for:
  * by the sorted IndexMap itself, or after a MergePass by a final run on disk.
@@ -37,12 +43,15 @@
  * of its own under CurrentMemoryContext.  `work_mem_kb` bounds its memory, in
  * kB; `random_access` asks for more than reading forward once.  Raises what
  * core's sort raises for columns that cannot be sorted.
+ *
+ * `rel`, if not NULL, is the table that has the rows: it stays open and locked,
+ * the first column of `desc` is their TID, and what is got is its rows.
  */
 WsSorter *
 ws_sorter_create(TupleDesc desc, int ncols, const AttrNumber *attnos,
 				 const Oid *sortops, const Oid *collations,
 				 const bool *nulls_first, const bool *notnull,
-				 int work_mem_kb, bool random_access)
+				 int work_mem_kb, bool random_access, Relation rel)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "WiscSort",
 												  ALLOCSET_DEFAULT_SIZES);
@@ -54,6 +63,8 @@ ws_sorter_create(TupleDesc desc, int ncols, const AttrNumber *attnos,
 	sorter->random_access = random_access;
 	sorter->spec = ws_keyspec_create(desc, ncols, attnos, sortops, collations,
 									 nulls_first, notnull);
+	sorter->rel = rel;
+	sorter->tids_only = rel != NULL && sorter->spec->exact;
 	sorter->entry_bytes = sizeof(WsEntry) + ws_ties_bytes_per_entry(sorter->spec);
 	sorter->spool = ws_spool_create(desc, sorter->spec->last_attno, sorter->budget);
 	sorter->rows = ws_spool_keys(sorter->spool);
@@ -84,15 +95,28 @@ use_disk(WsSorter *sorter)
 	Size		rest;
 	Size		block;
 
+	sorter->on_disk = true;
+	note_memory(sorter);
+	if (sorter->tids_only)
+	{
+		block = RUN_BLOCK(sorter->budget);
+		ws_formation_limit(sorter->formation, sorter->budget - block, block);
+		return;
+	}
 	sorter->writer = ws_helper_start(ws_write_threads, sorter->budget >= WS_HELPER_MEMORY);
 	spool = sorter->writer != NULL ? HELPED_BUFFERS(sorter->budget) :
 		SPOOL_BUFFER(sorter->budget);
 	rest = sorter->budget - spool;
 	block = RUN_BLOCK(rest);
-
-	note_memory(sorter);
 	ws_formation_limit(sorter->formation, rest - block, block);
 	ws_spool_spill(sorter->spool, spool, sorter->writer);
+}
+
+/* Bytes that rows and entries may take before temporary files are used. */
+static inline Size
+in_memory(const WsSorter *sorter)
+{
+	return sorter->rel != NULL ? sorter->budget - sorter->budget / 8 : sorter->budget;
 }
 
 /*
@@ -105,13 +129,16 @@ ws_sorter_put(WsSorter *sorter, TupleTableSlot *slot)
 	MemoryContext old = MemoryContextSwitchTo(sorter->context);
 	uint64		pointer;
 
-	if (unlikely(sorter->spool->file == NULL) &&
+	if (unlikely(!sorter->on_disk) &&
 		sorter->spool->buffered +
-		(sorter->formation->map->count + 1) * sorter->entry_bytes > sorter->budget)
+		(sorter->formation->map->count + 1) * sorter->entry_bytes > in_memory(sorter))
 		use_disk(sorter);
 
 	slot_getsomeattrs(slot, sorter->spec->last_attno);
-	pointer = ws_spool_append(sorter->spool, slot);
+	if (sorter->tids_only)
+		pointer = ws_tid_pointer((ItemPointer) DatumGetPointer(slot->tts_values[0]));
+	else
+		pointer = ws_spool_append(sorter->spool, slot);
 	ws_formation_add(sorter->formation,
 					 ws_key_entry(sorter->spec, slot->tts_values,
 								  slot->tts_isnull, pointer));
@@ -149,6 +176,52 @@ next_pointers(void *source, uint64 *pointers, Size max)
 	return n;
 }
 
+/* The heap window's source: the same as pointers into the table. */
+static Size
+next_tids(void *source, uint64 *pointers, Size max)
+{
+	WsSorter   *sorter = source;
+	Size		n = next_pointers(source, pointers, max);
+
+	if (sorter->tids_only)
+		return n;
+	for (Size start = 0; start < n; start += WS_PREFETCH_GROUP)
+	{
+		Size		end = Min(start + WS_PREFETCH_GROUP, n);
+
+		for (Size i = start; i < end; i++)
+			ws_spool_prefetch(sorter->spool, pointers[i]);
+		for (Size i = start; i < end; i++)
+		{
+			HeapTupleData tuple;
+
+			/* never null, and the first of the columns */
+			ws_spool_tuple(sorter->spool, pointers[i], &tuple);
+			pointers[i] = ws_tid_pointer((ItemPointer) ((char *) tuple.t_data +
+														tuple.t_data->t_hoff));
+		}
+	}
+	return n;
+}
+
+/* Bytes in use now that the input has ended. */
+static Size
+memory_used(const WsSorter *sorter)
+{
+	return ws_formation_memory(sorter->formation) +
+		(sorter->spool->file == NULL ? sorter->spool->region->committed : 0);
+}
+
+/* Has the rows fetched from their table, through a window of the memory left. */
+static void
+fetch_from_table(WsSorter *sorter)
+{
+	Size		used = memory_used(sorter);
+	Size		memory = Max(sorter->budget - Min(used, sorter->budget), sorter->budget / 16);
+
+	sorter->heap = ws_heap_create(sorter->rel, next_tids, sorter, memory);
+}
+
 /* Raises what a helper met while it called next_pointers. */
 static void
 settle_pointers(void *source)
@@ -167,8 +240,7 @@ settle_pointers(void *source)
 static void
 read_ahead(WsSorter *sorter)
 {
-	Size		used = ws_formation_memory(sorter->formation) +
-		(sorter->spool->file == NULL ? sorter->spool->region->committed : 0);
+	Size		used = memory_used(sorter);
 	Size		memory = AHEAD(sorter->budget);
 
 	if (sorter->random_access || used + memory > sorter->budget)
@@ -203,8 +275,13 @@ ws_sorter_perform(WsSorter *sorter)
 	}
 	else
 		sorter->merge = ws_formation_merge(f);
-	ws_window_init(&sorter->window, sorter->spool, next_pointers, sorter);
-	read_ahead(sorter);
+	if (sorter->rel != NULL)
+		fetch_from_table(sorter);
+	else
+	{
+		ws_window_init(&sorter->window, sorter->spool, next_pointers, sorter);
+		read_ahead(sorter);
+	}
 	MemoryContextSwitchTo(old);
 }
 
@@ -213,8 +290,33 @@ static void
 seek(WsSorter *sorter, uint64 position)
 {
 	Assert(sorter->random_access);
-	ws_window_clear(&sorter->window);
-	sorter->fetched = sorter->position = position;
+	sorter->position = position;
+	if (sorter->heap != NULL && ws_heap_seek(sorter->heap, position))
+		return;
+	sorter->fetched = position;
+	if (sorter->heap != NULL)
+		ws_heap_restart(sorter->heap, position);
+	else
+		ws_window_clear(&sorter->window);
+}
+
+/* The row before the position, from the table, in a window that ends there. */
+static void
+get_before(WsSorter *sorter, HeapTuple tuple)
+{
+	uint64		position = sorter->position;
+
+	if (!ws_heap_seek(sorter->heap, position - 1))
+	{
+		uint64		start = position - Min(position, WS_HEAP_FIRST_BATCH);
+
+		seek(sorter, start);
+		(void) ws_heap_next(sorter->heap, tuple);
+		(void) ws_heap_seek(sorter->heap, position - 1);
+	}
+	if (!ws_heap_next(sorter->heap, tuple))
+		elog(ERROR, "sorted row %llu is missing", (unsigned long long) position);
+	sorter->position = position;
 }
 
 /* One row backward, with the end-of-data behaviour of core's tuplesort. */
@@ -233,6 +335,11 @@ get_backward(WsSorter *sorter, HeapTuple tuple)
 	{
 		seek(sorter, 0);
 		return false;
+	}
+	if (sorter->heap != NULL)
+	{
+		get_before(sorter, tuple);
+		return true;
 	}
 	sorter->fetched = sorter->position - 1;
 	(void) next_pointers(sorter, &pointer, 1);
@@ -259,7 +366,10 @@ ws_sorter_get(WsSorter *sorter, bool forward, HeapTuple tuple)
 		return get_backward(sorter, tuple);
 	}
 	old = MemoryContextSwitchTo(sorter->context);
-	found = sorter->ahead != NULL ? ws_ahead_next(sorter->ahead, tuple) :
+	if (sorter->heap != NULL)
+		found = ws_heap_next(sorter->heap, tuple);
+	else
+		found = sorter->ahead != NULL ? ws_ahead_next(sorter->ahead, tuple) :
 		ws_window_next(&sorter->window, tuple);
 	MemoryContextSwitchTo(old);
 	if (likely(found))
@@ -308,6 +418,13 @@ ws_sorter_stats(const WsSorter *sorter, WsSortStats *stats)
 	stats->passes = f->passes;
 	stats->memory = Max(sorter->peak_memory,
 						sorter->spool->peak_memory + f->peak_memory);
+	stats->heap = sorter->heap != NULL;
+	if (stats->heap)
+	{
+		stats->window = sorter->heap->stats;
+		stats->memory = Max(stats->memory, (int64) (memory_used(sorter) +
+							sorter->heap->region->committed));
+	}
 	stats->disk = f->peak_disk + (sorter->spool->file != NULL ? sorter->spool->file->size : 0);
 }
 

@@ -102,6 +102,7 @@ struct WsMapping
 	char	   *base;
 	Size		bytes;
 	const char *name;			/* file's name; outlives the mapping */
+	bool		table;			/* a table's file, not a temporary one */
 	WsMapping  *next;
 };
 

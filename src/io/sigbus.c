@@ -39,6 +39,17 @@ ws_corrupt(const char *filename, const char *what)
 			 errhint("Check the storage of the temporary tablespace, then run the query again.")));
 }
 
+/* The same of a table's file. */
+static void
+bad_table(const char *filename)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_DATA_CORRUPTED),
+			 errmsg("could not read a mapped page of file \"%s\"", filename),
+			 errdetail("The file is shorter than the table, or the device failed."),
+			 errhint("Check the storage, or set wiscsort.direct_read to off.")));
+}
+
 static void
 on_sigbus(int signo, siginfo_t *info, void *context)
 {
@@ -49,7 +60,11 @@ on_sigbus(int signo, siginfo_t *info, void *context)
 	for (WsMapping *m = mappings; m != NULL; m = m->next)
 	{
 		if (addr >= m->base && addr < m->base + m->bytes)
+		{
+			if (m->table)
+				bad_table(m->name);
 			ws_corrupt(m->name, "A page of it could not be read: it is shorter than what was written to it, or the device failed.");
+		}
 	}
 
 	/* Not ours. */

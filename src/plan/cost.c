@@ -156,3 +156,14 @@ ws_cost_sort(PlannerInfo *root, Path *path, const Path *input, List *pathkeys)
 	path->startup_cost = input->total_cost + startup;
 	path->total_cost = path->startup_cost + run;
 }
+
+/*
+ * The same for a sort that leaves the rows in the table `rel`: `input` has the
+ * TIDs and the keys.
+ */
+void
+ws_cost_heap_sort(PlannerInfo *root, Path *path, const Path *input, List *pathkeys,
+				  const RelOptInfo *rel)
+{
+	ws_cost_sort(root, path, input, pathkeys);
+}

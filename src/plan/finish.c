@@ -102,7 +102,7 @@ finish(Plan *plan)
 				ListCell   *lc;
 
 				finish_list(cscan->custom_plans);
-				if (cscan->methods != &ws_scan_methods)
+				if (cscan->methods != &ws_scan_methods || cscan->scan.scanrelid > 0)
 					break;
 				match_by_position(cscan);
 				foreach(lc, outerPlan(plan)->targetlist)

@@ -8,7 +8,8 @@
  * plan.  Nothing of make_sort_from_pathkeys is repeated here.
  *
  * This file adds sorted paths for base relations (set_rel_pathlist_hook) for
- * the orderings of orderings.c; rewrite.c wraps the Sorts that are left over
+ * the orderings of orderings.c, with the rows spooled and, where heap.c allows
+ * it, with the rows left in the table; rewrite.c wraps the Sorts that are left over
  * joins, aggregates, functions and set operations.
  *
  * A top-N sort under a LIMIT that fits work_mem stays core's: it never holds
@@ -82,10 +83,12 @@ plan_sort(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
 		notnull = lappend_int(notnull, never_null(root, tle));
 	}
 	cscan->custom_private = list_make5(attnos, sortops, collations, nulls_first, notnull);
-	cscan->custom_scan_tlist = copyObject(outerPlan(sort)->targetlist);
+	if (best_path->custom_private != NIL)
+		cscan->scan.scanrelid = rel->relid; /* its rows are what we return */
+	else
+		cscan->custom_scan_tlist = copyObject(outerPlan(sort)->targetlist);
 	cscan->scan.plan.targetlist = tlist;
 	cscan->scan.plan.qual = NIL;	/* the input has applied them */
-	cscan->scan.scanrelid = 0;
 	cscan->flags = best_path->flags;
 	cscan->methods = &ws_scan_methods;
 	ws_plan_has_node();
@@ -104,12 +107,9 @@ ws_is_wiscsort(const Path *path)
 	return IsA(path, CustomPath) && ((const CustomPath *) path)->methods == &path_methods;
 }
 
-/*
- * A WiscSort path that does what `sort` does.  `sort` must not be parameterised
- * and becomes part of the new path.
- */
-CustomPath *
-ws_wrap_sort(PlannerInfo *root, SortPath *sort)
+/* A WiscSort path around `sort`, without its costs. */
+static CustomPath *
+wrap(SortPath *sort)
 {
 	CustomPath *cpath = makeNode(CustomPath);
 
@@ -119,11 +119,42 @@ ws_wrap_sort(PlannerInfo *root, SortPath *sort)
 	cpath->path.pathtype = T_CustomScan;
 	cpath->path.parallel_aware = false;
 	ws_path_copy_disabled(&cpath->path, sort->subpath);
-	ws_cost_sort(root, &cpath->path, sort->subpath, sort->path.pathkeys);
 	cpath->flags = CUSTOMPATH_SUPPORT_PROJECTION | CUSTOMPATH_SUPPORT_BACKWARD_SCAN |
 		CUSTOMPATH_SUPPORT_MARK_RESTORE;
 	cpath->custom_paths = list_make1(sort);
 	cpath->methods = &path_methods;
+	return cpath;
+}
+
+/*
+ * A WiscSort path that does what `sort` does.  `sort` must not be parameterised
+ * and becomes part of the new path.
+ */
+CustomPath *
+ws_wrap_sort(PlannerInfo *root, SortPath *sort)
+{
+	CustomPath *cpath = wrap(sort);
+
+	ws_cost_sort(root, &cpath->path, sort->subpath, sort->path.pathkeys);
+	return cpath;
+}
+
+/*
+ * A WiscSort path of the relation's rows, which stay in the table, or NULL.
+ * `scan` becomes part of it.
+ */
+static CustomPath *
+sort_in_table(PlannerInfo *root, RelOptInfo *rel, Path *scan, List *pathkeys)
+{
+	Path	   *input = ws_heap_input(root, rel, scan, pathkeys);
+	CustomPath *cpath;
+
+	if (input == NULL)
+		return NULL;
+	cpath = wrap(create_sort_path(root, rel, input, pathkeys, -1.0));
+	cpath->path.pathtarget = rel->reltarget;
+	cpath->custom_private = list_make1_int(true);
+	ws_cost_heap_sort(root, &cpath->path, input, pathkeys, rel);
 	return cpath;
 }
 
@@ -162,9 +193,12 @@ private_copy(const Path *path)
 	return copy;
 }
 
-/* The cheapest path of a list that needs no parameters, as a private copy. */
+/*
+ * The cheapest path of a list that needs no parameters and, if asked for, knows
+ * the rows' TIDs, as a private copy.
+ */
 static Path *
-cheapest_input(List *pathlist)
+cheapest_input(List *pathlist, bool tids)
 {
 	Path	   *best = NULL;
 	ListCell   *lc;
@@ -173,7 +207,7 @@ cheapest_input(List *pathlist)
 	{
 		Path	   *path = lfirst(lc);
 
-		if (path->param_info != NULL)
+		if (path->param_info != NULL || (tids && !ws_has_tids(path)))
 			continue;
 		if (best == NULL || compare_path_costs(path, best, TOTAL_COST) < 0)
 			best = path;
@@ -215,9 +249,25 @@ relation_eligible(RelOptInfo *rel, RangeTblEntry *rte)
 	return true;
 }
 
-/* Adds a WiscSort of `input` for each ordering that is useful. */
 static void
-sort_input(PlannerInfo *root, RelOptInfo *rel, Path *input, bool partial)
+add_sorted_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *cpath, bool partial)
+{
+	if (partial)
+		add_partial_path(rel, (Path *) cpath);
+	else
+	{
+		if (!ws_ordering_computable(root, rel, cpath->path.pathkeys, true))
+			cpath->path.parallel_safe = false;
+		add_path(rel, (Path *) cpath);
+	}
+}
+
+/*
+ * Adds a WiscSort of `input` for each ordering that is useful, and one of `scan`
+ * that leaves the rows in the table, if that is not NULL.
+ */
+static void
+sort_input(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *scan, bool partial)
 {
 	bool		cores_limit = limit_is_cores(root, rel);
 	ListCell   *lc;
@@ -225,18 +275,20 @@ sort_input(PlannerInfo *root, RelOptInfo *rel, Path *input, bool partial)
 	foreach(lc, ws_useful_orderings(root, rel, partial))
 	{
 		List	   *pathkeys = lfirst(lc);
-		CustomPath *cpath;
+		CustomPath *spooled;
+		CustomPath *in_table = NULL;
 
 		if (pathkeys_contained_in(pathkeys, input->pathkeys) ||
 			(cores_limit && pathkeys_contained_in(root->query_pathkeys, pathkeys)))
 			continue;
-		cpath = ws_wrap_sort(root, create_sort_path(root, rel, input, pathkeys, -1.0));
-		if (!partial && !ws_ordering_computable(root, rel, pathkeys, true))
-			cpath->path.parallel_safe = false;
-		if (partial)
-			add_partial_path(rel, (Path *) cpath);
-		else
-			add_path(rel, (Path *) cpath);
+		if (scan != NULL)
+			in_table = sort_in_table(root, rel, scan, pathkeys);
+		if (in_table != NULL)
+			add_sorted_path(root, rel, in_table, partial);
+		if (in_table != NULL && ws_record_store == WS_STORE_HEAP)
+			continue;
+		spooled = ws_wrap_sort(root, create_sort_path(root, rel, input, pathkeys, -1.0));
+		add_sorted_path(root, rel, spooled, partial);
 	}
 }
 
@@ -245,6 +297,8 @@ static void
 add_sorted_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 {
 	Path	   *input;
+	Path	   *scan = NULL;
+	bool		heap;
 
 	if (next_rel_hook != NULL)
 		next_rel_hook(root, rel, rti, rte);
@@ -252,12 +306,19 @@ add_sorted_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *r
 		!ws_sort_considered(rel->rows, rel->reltarget->width))
 		return;
 
-	input = cheapest_input(rel->pathlist);
+	heap = ws_heap_eligible(root, rel, rte);
+	input = cheapest_input(rel->pathlist, false);
+	if (heap)
+		scan = cheapest_input(rel->pathlist, true);
 	if (input != NULL)
-		sort_input(root, rel, input, false);
-	input = rel->consider_parallel ? cheapest_input(rel->partial_pathlist) : NULL;
+		sort_input(root, rel, input, scan, false);
+	if (!rel->consider_parallel)
+		return;
+	input = cheapest_input(rel->partial_pathlist, false);
+	if (heap)
+		scan = cheapest_input(rel->partial_pathlist, true);
 	if (input != NULL && ws_sort_considered(input->rows, rel->reltarget->width))
-		sort_input(root, rel, input, true);
+		sort_input(root, rel, input, scan, true);
 }
 
 /* create_upper_paths_hook: Sorts left in the finished path trees. */

@@ -20,6 +20,11 @@ extern void ws_install_planner_hooks(void);
 extern CustomPath *ws_wrap_sort(PlannerInfo *root, SortPath *sort);
 extern bool ws_is_wiscsort(const Path *path);
 
+/* ---- heap.c ---- */
+extern bool ws_heap_eligible(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte);
+extern bool ws_has_tids(const Path *path);
+extern Path *ws_heap_input(PlannerInfo *root, RelOptInfo *rel, Path *scan, List *pathkeys);
+
 /* ---- rewrite.c ---- */
 typedef struct WsSaved
 {
@@ -42,6 +47,8 @@ extern void ws_install_finish_hook(void);
 extern bool ws_sort_considered(double rows, int width);
 extern double ws_inherited_bound(PlannerInfo *root);
 extern bool ws_bound_is_cores(double bound, int width);
+extern void ws_cost_heap_sort(PlannerInfo *root, Path *path, const Path *input,
+							  List *pathkeys, const RelOptInfo *rel);
 extern void ws_cost_sort(PlannerInfo *root, Path *path, const Path *input, List *pathkeys);
 
 #endif							/* WS_PLAN_H */

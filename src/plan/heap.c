@@ -1,0 +1,131 @@
+/*-------------------------------------------------------------------------
+ * heap.c - sorting one table without copying its rows: the input for it.
+ *
+ * If what is sorted are rows of one table, as any of its scans that knows
+ * their TIDs returns them, the sort's input need not have more than the TID
+ * and the key columns.  The node then fetches each row by its TID, in output
+ * order, from the table (record/heap.c); its own scan tuple is the whole row,
+ * of which its target list takes what the query needs.
+ *
+ * Refused, because a row fetched later would not be the row that was scanned,
+ * or not all of it:
+ *	- tables that are not heaps; system catalogs; other sessions' tables
+ *	- statements that lock or change rows: EvalPlanQual puts rows of its own in
+ *	  the place of the scan
+ *	- system columns other than ctid and tableoid: they may change meanwhile
+ *	- old_snapshot_threshold (15, 16): rows may vanish under the snapshot
+ * Index-only scans have no TIDs of rows, and sort keys that are expressions
+ * would be evaluated twice: the spool is for these.
+ *-------------------------------------------------------------------------
+ */
+#include "plan/plan.h"
+
+#include "access/sysattr.h"
+#include "access/tableam.h"
+#include "access/table.h"
+#include "catalog/catalog.h"
+#include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "optimizer/tlist.h"
+#include "utils/rel.h"
+
+/* Is the relation a heap whose rows can be fetched by TID in a while? */
+static bool
+table_eligible(Oid relid)
+{
+	Relation	rel = table_open(relid, NoLock);
+	bool		eligible;
+
+	eligible = rel->rd_tableam == GetHeapamTableAmRoutine() &&
+		!IsCatalogRelation(rel) && !RELATION_IS_OTHER_TEMP(rel);
+	table_close(rel, NoLock);
+	return eligible;
+}
+
+/* Does anything above the scan ask for a system column that may change? */
+static bool
+needs_changing_columns(RelOptInfo *rel)
+{
+	for (AttrNumber attno = rel->min_attr; attno < 0; attno++)
+		if (attno != SelfItemPointerAttributeNumber && attno != TableOidAttributeNumber &&
+			!bms_is_empty(rel->attr_needed[attno - rel->min_attr]))
+			return true;
+	return false;
+}
+
+/*
+ * Can a sort of this base relation leave the rows where they are?  The caller
+ * has found that it can be sorted at all.
+ */
+bool
+ws_heap_eligible(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
+{
+	return ws_record_store != WS_STORE_SPOOL &&
+		(root->parse->commandType == CMD_SELECT || root->parse->commandType == CMD_INSERT) &&
+		root->parse->rowMarks == NIL && root->rowMarks == NIL &&
+		!ws_snapshots_expire() && !needs_changing_columns(rel) &&
+		table_eligible(rte->relid);
+}
+
+/* Does this path return rows of its relation as they are there? */
+bool
+ws_has_tids(const Path *path)
+{
+	switch (path->pathtype)
+	{
+		case T_SeqScan:
+		case T_IndexScan:
+		case T_BitmapHeapScan:
+		case T_TidScan:
+		case T_TidRangeScan:
+			return true;
+		default:
+			return false;
+	}
+}
+
+/* The column of the relation that is a key's value, or NULL. */
+static Expr *
+key_column(RelOptInfo *rel, PathKey *pathkey)
+{
+	ListCell   *lc;
+
+	foreach(lc, rel->reltarget->exprs)
+	{
+		Expr	   *expr = lfirst(lc);
+
+		if (IsA(expr, Var) && ((Var *) expr)->varattno > 0 &&
+			find_ec_member_matching_expr(pathkey->pk_eclass, expr, rel->relids) != NULL)
+			return expr;
+	}
+	return NULL;
+}
+
+/*
+ * The input of a sort by `pathkeys` that leaves the rows in the table: TID
+ * first, then the key columns, of `scan`, which becomes part of it.  NULL if a
+ * key is not a column.
+ */
+Path *
+ws_heap_input(PlannerInfo *root, RelOptInfo *rel, Path *scan, List *pathkeys)
+{
+	PathTarget *target = create_empty_pathtarget();
+	ListCell   *lc;
+
+	add_column_to_pathtarget(target, (Expr *)
+							 makeVar(rel->relid, SelfItemPointerAttributeNumber,
+									 TIDOID, -1, InvalidOid, 0), 0);
+	foreach(lc, pathkeys)
+	{
+		Expr	   *column = key_column(rel, lfirst(lc));
+
+		if (column == NULL)
+			return NULL;
+		add_column_to_pathtarget(target, column, 0);
+	}
+	return (Path *) create_projection_path(root, rel, scan, set_pathtarget_cost_width(root, target));
+}

@@ -1,0 +1,372 @@
+/*-------------------------------------------------------------------------
+ * heap.c - the window over a table: rows fetched once, in block order.
+ *
+ * With the table as record store, a sort has only keys and TIDs to sort, and
+ * writes no row anywhere.  Fetching each row by its TID in output order costs a
+ * random block a row.  The window takes the next W pointers instead, sorts
+ * them by block, visits each block once for all its rows in the window, copies
+ * those, and hands them out in output order.  (The offset queue of WiscSort's
+ * RECORD read; W follows from work_mem.)
+ *
+ * A TID that the query's snapshot has seen keeps naming the same row until the
+ * query ends: whoever deleted or updated the row did so too late for VACUUM or
+ * pruning to remove it, and both move a row's bytes within the page, never its
+ * line pointer.  So rows are fetched without another look at visibility.  A
+ * line pointer that is not that of a row is corruption: an ERROR with the
+ * block's number, never a row less.
+ *
+ * Blocks are read directly where that is possible (heap_direct.c), otherwise
+ * through the buffer manager.  Where nearly all blocks turn out to be in
+ * shared_buffers, direct reads rest for some windows.
+ *
+ * Windows start small and grow, so that a reader that wants only the first
+ * rows does not make the merge produce many.
+ *
+ * Memory: `memory` bytes for the window, and one block for a row that finds no
+ * room in it because others are longer than the average so far.
+ *-------------------------------------------------------------------------
+ */
+#include "record/heap.h"
+
+#include "index/index.h"
+#include "executor/instrument.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "storage/bufpage.h"
+#include "utils/rel.h"
+
+#define BATCH_GROWTH	8
+#define MAX_ROWS		WS_PIECE_ENTRIES
+#define NO_ROOM			((uint32) 1 << 31)	/* of `where`: the rest is an entry's number */
+#define GROUP			32		/* rows touched at one go */
+#define REST			16		/* windows without direct reads */
+
+/* Of a row, beside its place in the arena; and in front of it there. */
+#define PER_ROW			(sizeof(WsEntry) + sizeof(uint32))
+#define ROW_FRONT		sizeof(uint64)	/* pointer, and length below it */
+#define SLACK(average)	((average) * 1.125)
+
+/*
+ * Starts fetching rows of `rel` in the order in which `next` delivers their
+ * TIDs as pointers (at most WS_WINDOW_ROWS a call; 0 means the end).  `rel`
+ * stays open and locked, and the snapshot that the TIDs were seen with stays
+ * registered.  `memory` is in bytes.  Allocates in CurrentMemoryContext.
+ */
+WsHeap *
+ws_heap_create(Relation rel, WsNextPointers next, void *source, Size memory)
+{
+	WsHeap	   *h = palloc0(sizeof(WsHeap));
+	BlockNumber blocks = RelationGetNumberOfBlocks(rel);
+
+	h->rel = rel;
+	h->next = next;
+	h->source = source;
+	h->region = ws_region_create(Max(memory, 64 * 1024));
+	h->memory = Min(memory, h->region->reserved);
+	h->single = palloc(BLCKSZ + MAXIMUM_ALIGNOF);
+	h->average = rel->rd_rel->reltuples > 0 ?
+		(double) blocks * BLCKSZ / rel->rd_rel->reltuples : 256;
+	h->average = Max(64, Min(h->average, BLCKSZ));
+	/* one scan must not sweep the whole of shared_buffers (as in heapam.c) */
+	if (!RelationUsesLocalBuffers(rel) && blocks > (BlockNumber) NBuffers / 4)
+		h->strategy = GetAccessStrategy(BAS_BULKREAD);
+	if (ws_direct_read != WS_DIRECT_OFF)
+		h->direct = ws_direct_create(rel);
+	h->try_direct = h->direct != NULL;
+	ws_heap_restart(h, 0);
+	return h;
+}
+
+/* Empties the window: the source continues at row number `position`. */
+void
+ws_heap_restart(WsHeap *h, uint64 position)
+{
+	h->first = position;
+	h->rows = h->head = 0;
+	h->batch = WS_HEAP_FIRST_BATCH;
+}
+
+/* Continues at row number `position`, if that is in the window. */
+bool
+ws_heap_seek(WsHeap *h, uint64 position)
+{
+	if (position < h->first || position > h->first + h->rows)
+		return false;
+	h->head = (Size) (position - h->first);
+	return true;
+}
+
+static void
+bad_pointer(WsHeap *h, uint64 pointer)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_DATA_CORRUPTED),
+			 errmsg("row (%u,%u) of table \"%s\" is gone while it was being sorted",
+					ws_pointer_block(pointer), ws_pointer_offset(pointer),
+					RelationGetRelationName(h->rel)),
+			 errdetail("Block %u has no row at that line pointer any more.",
+					   ws_pointer_block(pointer)),
+			 errhint("Check the table with amcheck's verify_heapam().")));
+}
+
+/*
+ * The row at a line pointer of a page, and its length; NULL if there is none.
+ */
+static inline const char *
+find_row(const char *page, OffsetNumber offset, Size *length)
+{
+	const PageHeaderData *header = (const PageHeaderData *) page;
+	ItemIdData	lp;
+
+	/* the number of line pointers, from a page header that may be damaged */
+	if (offset == 0 || offset > MaxOffsetNumber ||
+		SizeOfPageHeaderData + offset * sizeof(ItemIdData) > header->pd_lower)
+		return NULL;
+	lp = header->pd_linp[offset - 1];
+	if (lp.lp_flags != LP_NORMAL || lp.lp_len < SizeofHeapTupleHeader ||
+		lp.lp_off + lp.lp_len > BLCKSZ)
+		return NULL;
+	*length = lp.lp_len;
+	return page + lp.lp_off;
+}
+
+/* Puts a row with its pointer in front, at `to`. */
+static inline void
+put_row(char *to, uint64 pointer, const char *row, Size length)
+{
+	uint64		front = pointer << 16 | length;
+
+	memcpy(to, &front, sizeof(front));
+	memcpy(to + ROW_FRONT, row, length);
+}
+
+/*
+ * Copies the rows of one block that entries [from, end) name.  Returns the
+ * first entry whose row is not there, or `end`.  Raises nothing.
+ */
+static Size
+copy_rows(WsHeap *h, const char *page, Size from, Size end)
+{
+	for (; from < end; from++)
+	{
+		WsEntry		e = h->order[from];
+		Size		length;
+		Size		bytes;
+		const char *row = find_row(page, ws_pointer_offset(e.hi), &length);
+
+		if (unlikely(row == NULL))
+			break;
+		bytes = MAXALIGN(ROW_FRONT + length);
+		h->wanted += bytes;
+		if (likely(h->used + bytes <= h->room))
+		{
+			put_row(h->arena + h->used, e.hi, row, length);
+			h->where[e.lo] = (uint32) (h->used / MAXIMUM_ALIGNOF);
+			h->used += bytes;
+		}
+		else
+			h->where[e.lo] = NO_ROOM | (uint32) from;
+	}
+	return from;
+}
+
+/* The same through the buffer manager. */
+static Size
+copy_buffered(WsHeap *h, Size from, Size end)
+{
+	BlockNumber block = ws_pointer_block(h->order[from].hi);
+	Buffer		buffer = ReadBufferExtended(h->rel, MAIN_FORKNUM, block,
+											RBM_NORMAL, h->strategy);
+	Size		done;
+
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	done = copy_rows(h, BufferGetPage(buffer), from, end);
+	UnlockReleaseBuffer(buffer);
+	h->stats.buffered++;
+	return done;
+}
+
+/* Where the entries of the block of entry `from` end. */
+static inline Size
+block_end(const WsHeap *h, Size from)
+{
+	BlockNumber block = ws_pointer_block(h->order[from].hi);
+	Size		end = from + 1;
+
+	while (end < h->rows && ws_pointer_block(h->order[end].hi) == block)
+		end++;
+	return end;
+}
+
+/* Touches the rows of the next entries, in two steps whose misses overlap. */
+static Size
+touch_group(WsHeap *h, Size from)
+{
+	Size		end = Min(from + GROUP, h->rows);
+	const char *pages[GROUP];
+
+	for (Size i = from; i < end; i++)
+		pages[i - from] = ws_direct_touch(h->direct, ws_pointer_block(h->order[i].hi),
+										  ws_pointer_offset(h->order[i].hi));
+	for (Size i = from; i < end; i++)
+		if (pages[i - from] != NULL)
+			ws_direct_touch_row(pages[i - from], ws_pointer_offset(h->order[i].hi));
+	return end;
+}
+
+/* Puts direct reads on the books that the buffer manager keeps. */
+static void
+count_direct(WsHeap *h, int64 n)
+{
+	h->stats.direct += n;
+	pgBufferUsage.shared_blks_read += n;
+	for (int64 i = 0; i < n; i++)
+		pgstat_count_buffer_read(h->rel);
+	if (n > 0)
+		ws_count_io_read((uint32) n);
+}
+
+/* Fetches the rows of all entries, which are in block order. */
+static void
+fetch_rows(WsHeap *h)
+{
+	Size		touched = 0;
+	int64		visits = 0;
+	int64		direct = 0;
+	int64		found = 0;		/* in shared_buffers */
+
+	for (Size from = 0; from < h->rows;)
+	{
+		Size		end = block_end(h, from);
+		Size		done;
+		const char *page = NULL;
+		bool		present;
+
+		CHECK_FOR_INTERRUPTS();
+		if (h->try_direct)
+		{
+			while (touched < end)
+				touched = touch_group(h, touched);
+			page = ws_direct_begin(h->direct, ws_pointer_block(h->order[from].hi),
+								   &present);
+			visits++;
+			found += present;
+		}
+		if (page != NULL)
+		{
+			done = copy_rows(h, page, from, end);
+			ws_direct_end(h->direct);
+			direct++;
+		}
+		else
+			done = copy_buffered(h, from, end);
+		if (unlikely(done < end))
+			bad_pointer(h, h->order[done].hi);
+		from = end;
+	}
+	count_direct(h, direct);
+	if (h->try_direct && ws_direct_read == WS_DIRECT_AUTO && found * 8 > visits * 7)
+	{
+		h->try_direct = false;
+		h->idle = 0;
+	}
+	else if (!h->try_direct && h->direct != NULL && ++h->idle >= REST)
+		h->try_direct = true;
+}
+
+/* Divides the window's memory for `rows` rows at most; returns how many. */
+static Size
+lay_out(WsHeap *h, Size rows)
+{
+	Size		row = PER_ROW + (Size) SLACK(h->average);
+	Size		bytes;
+
+	rows = Max(1, Min(rows, Min(h->memory / row, MAX_ROWS)));
+	bytes = Min(Max(rows * row, 4096), h->memory);
+	ws_region_commit(h->region, bytes);
+	h->order = (WsEntry *) h->region->base;
+	h->where = (uint32 *) (h->order + rows);
+	h->arena = (char *) MAXALIGN(h->where + rows);
+	h->room = h->region->base + h->region->committed - h->arena;
+	h->used = h->wanted = 0;
+	return rows;
+}
+
+/* The next window.  False at the end. */
+static bool
+fill(WsHeap *h)
+{
+	Size		max = lay_out(h, h->batch);
+	uint64		pointers[WS_WINDOW_ROWS];
+	Size		n;
+
+	h->first += h->rows;
+	h->rows = h->head = 0;
+	while (h->rows < max &&
+		   (n = h->next(h->source, pointers, Min(max - h->rows, WS_WINDOW_ROWS))) > 0)
+	{
+		for (Size i = 0; i < n; i++)
+		{
+			h->order[h->rows].hi = pointers[i];
+			h->order[h->rows].lo = h->rows;
+			h->rows++;
+		}
+	}
+	if (h->rows == 0)
+		return false;
+	ws_sort_entries(h->order, h->rows);
+	fetch_rows(h);
+	h->average = Max((double) h->wanted / h->rows, 32);
+	h->stats.rows = Max(h->stats.rows, h->rows);
+	h->batch = Min(h->batch * BATCH_GROWTH, MAX_ROWS);
+	return true;
+}
+
+/* Fetches a row that found no room in the window. */
+static void
+fetch_single(WsHeap *h, uint64 pointer)
+{
+	Buffer		buffer = ReadBufferExtended(h->rel, MAIN_FORKNUM, ws_pointer_block(pointer),
+											RBM_NORMAL, h->strategy);
+	Size		length;
+	const char *row;
+
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	row = find_row(BufferGetPage(buffer), ws_pointer_offset(pointer), &length);
+	if (row != NULL)
+		put_row(h->single, pointer, row, length);
+	UnlockReleaseBuffer(buffer);
+	h->stats.buffered++;
+	if (row == NULL)
+		bad_pointer(h, pointer);
+}
+
+/*
+ * Points `tuple` at the next row in order and returns true, or returns false
+ * at the end.  The row is valid until the next call.  Raises
+ * ERRCODE_DATA_CORRUPTED and the errors of reading blocks.
+ */
+bool
+ws_heap_next(WsHeap *h, HeapTuple tuple)
+{
+	const char *row;
+	uint64		front;
+	uint32		where;
+
+	if (unlikely(h->head >= h->rows) && !fill(h))
+		return false;
+	where = h->where[h->head++];
+	if (likely((where & NO_ROOM) == 0))
+		row = h->arena + (Size) where * MAXIMUM_ALIGNOF;
+	else
+	{
+		fetch_single(h, h->order[where & ~NO_ROOM].hi);
+		row = h->single;
+	}
+	memcpy(&front, row, sizeof(front));
+	tuple->t_data = (HeapTupleHeader) (row + ROW_FRONT);
+	tuple->t_len = (uint32) (front & 0xFFFF);
+	ItemPointerSet(&tuple->t_self, ws_pointer_block(front >> 16), ws_pointer_offset(front >> 16));
+	tuple->t_tableOid = RelationGetRelid(h->rel);
+	return true;
+}

@@ -1,0 +1,88 @@
+/*-------------------------------------------------------------------------
+ * heap.h - the table itself as record store.
+ *-------------------------------------------------------------------------
+ */
+#ifndef WS_HEAP_H
+#define WS_HEAP_H
+
+#include "record/store.h"
+
+#include "storage/block.h"
+#include "storage/bufmgr.h"
+#include "storage/itemptr.h"
+#include "utils/relcache.h"
+
+/* ---- heap_direct.c: blocks from the table's mapped files ---- */
+typedef struct WsDirect WsDirect;
+
+extern WsDirect *ws_direct_create(Relation rel);
+extern const char *ws_direct_touch(WsDirect *d, BlockNumber block, OffsetNumber offset);
+extern void ws_direct_touch_row(const char *page, OffsetNumber offset);
+extern const char *ws_direct_begin(WsDirect *d, BlockNumber block, bool *present);
+extern void ws_direct_end(WsDirect *d);
+
+/* ---- heap.c: the next rows in output order, fetched in block order ---- */
+
+#define WS_HEAP_FIRST_BATCH	((Size) 32)	/* rows */
+
+/* The pointer of a row of a table: its TID as 48 bits, in physical order. */
+static inline uint64
+ws_tid_pointer(const ItemPointerData *tid)
+{
+	return (uint64) ItemPointerGetBlockNumberNoCheck(tid) << 16 |
+		ItemPointerGetOffsetNumberNoCheck(tid);
+}
+
+static inline BlockNumber
+ws_pointer_block(uint64 pointer)
+{
+	return (BlockNumber) (pointer >> 16);
+}
+
+static inline OffsetNumber
+ws_pointer_offset(uint64 pointer)
+{
+	return (OffsetNumber) (pointer & 0xFFFF);
+}
+
+/* Where it stands, for EXPLAIN. */
+typedef struct WsHeapStats
+{
+	Size		rows;			/* most in the window at a time */
+	int64		direct;			/* visits of blocks, read directly */
+	int64		buffered;		/* through the buffer manager */
+} WsHeapStats;
+
+typedef struct WsHeap
+{
+	Relation	rel;
+	WsNextPointers next;
+	void	   *source;
+	Size		memory;			/* bytes, for all of the window */
+	WsRegion   *region;
+	BufferAccessStrategy strategy;
+	WsDirect   *direct;			/* or NULL */
+	bool		try_direct;		/* in this window */
+	int			idle;			/* windows since it last was tried */
+	/* the window */
+	uint64		first;			/* number of its first row in the output */
+	Size		rows;			/* in it */
+	Size		head;			/* the next to hand out */
+	Size		batch;			/* rows to ask for next time */
+	WsEntry    *order;			/* by row: (pointer, position), in block order */
+	uint32	   *where;			/* by position: place in the arena */
+	char	   *arena;
+	Size		room;			/* bytes */
+	Size		used;			/* of them */
+	Size		wanted;			/* what all rows would have taken */
+	double		average;		/* bytes of a row in the arena */
+	char	   *single;			/* a row that found no room there */
+	WsHeapStats stats;
+} WsHeap;
+
+extern WsHeap *ws_heap_create(Relation rel, WsNextPointers next, void *source, Size memory);
+extern bool ws_heap_next(WsHeap *heap, HeapTuple tuple);
+extern bool ws_heap_seek(WsHeap *heap, uint64 position);
+extern void ws_heap_restart(WsHeap *heap, uint64 position);
+
+#endif							/* WS_HEAP_H */

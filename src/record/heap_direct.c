@@ -1,0 +1,248 @@
+/*-------------------------------------------------------------------------
+ * heap_direct.c - direct reads: blocks of a table from its mapped files.
+ *
+ * A sort that fetches its rows from the table in key order comes to most
+ * blocks many times.  Through the buffer manager each visit of a block that is
+ * not in shared_buffers evicts another page and copies 8 kB for the sake of a
+ * row or two.  A direct read copies the rows alone, out of a mapping of the
+ * table's files, which is the page cache itself.
+ *
+ * It is safe only while nobody changes the block, and that is what the buffer
+ * manager's mapping locks say (bufmgr.c).  With the partition lock of the
+ * block's tag held in shared mode:
+ *
+ *	- if the tag is not in the mapping table, the block is in no buffer, so
+ *	  that nobody can be changing it or writing it out: whoever evicted it
+ *	  had written it first (15: BufferAlloc; 16 and later: GetVictimBuffer and
+ *	  InvalidateVictimBuffer), and removed it under the same lock in exclusive
+ *	  mode; whoever wants it back needs that lock in exclusive mode as well.
+ *	  The file has the block's latest bytes, but perhaps not all hint bits.
+ *	- if it is there, the block is left to the buffer manager.
+ *
+ * The caller touches the pages it is going to need before (ws_direct_touch),
+ * so that no I/O happens under the lock; nothing under it allocates, looks for
+ * interrupts, or raises errors, except for a page that the device cannot
+ * deliver (io/sigbus.c), whose ERROR releases the lock.  At most one lock is
+ * held, for one block.
+ *
+ * With data checksums, a block is copied at its first visit, and verified; one
+ * that fails is left to the buffer manager, which raises core's error.
+ *
+ * Refused: temporary tables, whose buffers are local; debug_io_direct, where
+ * the page cache may be stale; files that cannot be mapped.
+ *
+ * Memory: a struct a segment, one page, and with checksums a bit a block.
+ *-------------------------------------------------------------------------
+ */
+#include "record/heap.h"
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "access/htup_details.h"
+#include "access/xlog.h"
+#include "catalog/pg_class.h"
+#include "common/relpath.h"
+#include "storage/buf_internals.h"
+#include "storage/bufmgr.h"
+#include "storage/bufpage.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+typedef struct Segment
+{
+	WsMapping	mapping;		/* must be first; base NULL until asked for */
+	BlockNumber nblocks;		/* mapped; 0 if it cannot be */
+	bool		tried;
+	char	   *name;
+} Segment;
+
+struct WsDirect
+{
+	Relation	rel;
+	char	   *path;			/* of the first segment */
+	BlockNumber nblocks;		/* of the table, when this began */
+	Segment    *segments;
+	int			nsegments;
+	LWLock	   *held;			/* partition lock, or NULL */
+	uint8	   *verified;		/* with checksums: a bit a block */
+	char	   *page;			/* with checksums: a copy, aligned */
+	MemoryContextCallback callback;
+};
+
+static void
+release_mappings(void *arg)
+{
+	WsDirect   *d = arg;
+
+	for (int i = 0; i < d->nsegments; i++)
+	{
+		Segment    *s = &d->segments[i];
+
+		if (s->mapping.base == NULL)
+			continue;
+		ws_sigbus_forget(&s->mapping);
+		munmap(s->mapping.base, s->mapping.bytes);
+		s->mapping.base = NULL;
+	}
+}
+
+/*
+ * Prepares direct reads of `rel`, which stays open and locked.  Allocates in
+ * CurrentMemoryContext, whose reset undoes it.  Returns NULL where direct
+ * reads are refused.
+ */
+WsDirect *
+ws_direct_create(Relation rel)
+{
+	WsDirect   *d;
+
+	if (rel->rd_rel->relpersistence == RELPERSISTENCE_TEMP || ws_direct_io())
+		return NULL;
+	d = palloc0(sizeof(WsDirect));
+	d->rel = rel;
+	d->path = ws_relation_path(rel);
+	d->nblocks = RelationGetNumberOfBlocks(rel);
+	d->nsegments = (int) (d->nblocks / RELSEG_SIZE) + 1;
+	d->segments = palloc0(d->nsegments * sizeof(Segment));
+	if (DataChecksumsEnabled())
+	{
+		d->verified = palloc0(d->nblocks / 8 + 1);
+		d->page = palloc(2 * BLCKSZ);
+		d->page = (char *) TYPEALIGN(BLCKSZ, (uintptr_t) d->page);
+	}
+	d->callback.func = release_mappings;
+	d->callback.arg = d;
+	MemoryContextRegisterResetCallback(CurrentMemoryContext, &d->callback);
+	return d;
+}
+
+/* Maps a segment.  One that cannot be mapped has no blocks. */
+static void
+map_segment(WsDirect *d, int number)
+{
+	Segment    *s = &d->segments[number];
+	struct stat st;
+	void	   *base;
+	int			fd;
+
+	s->tried = true;
+	if (s->name == NULL)
+		s->name = number == 0 ? d->path : psprintf("%s.%d", d->path, number);
+	fd = OpenTransientFile(s->name, O_RDONLY | PG_BINARY);
+	if (fd < 0)
+		return;
+	if (fstat(fd, &st) == 0 && st.st_size >= BLCKSZ)
+	{
+		base = mmap(NULL, st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+		if (base != MAP_FAILED)
+		{
+			s->nblocks = (BlockNumber) Min(st.st_size / BLCKSZ, RELSEG_SIZE);
+			s->mapping.base = base;
+			s->mapping.bytes = st.st_size;
+			s->mapping.name = s->name;
+			s->mapping.table = true;
+			ws_sigbus_register(&s->mapping);
+		}
+	}
+	CloseTransientFile(fd);
+}
+
+/* Where a block is mapped, or NULL. */
+static inline const char *
+mapped(WsDirect *d, BlockNumber block)
+{
+	Segment    *s;
+
+	if (unlikely(block >= d->nblocks))
+		return NULL;
+	s = &d->segments[block / RELSEG_SIZE];
+	if (unlikely(!s->tried))
+		map_segment(d, (int) (block / RELSEG_SIZE));
+	if (unlikely(block % RELSEG_SIZE >= s->nblocks))
+		return NULL;
+	return s->mapping.base + (Size) (block % RELSEG_SIZE) * BLCKSZ;
+}
+
+/*
+ * Brings the line pointer of a row, to come soon, into memory and cache.
+ * Returns the page, for ws_direct_touch_row, or NULL.  Without a lock, nothing
+ * that is read here can be relied on.
+ */
+const char *
+ws_direct_touch(WsDirect *d, BlockNumber block, OffsetNumber offset)
+{
+	const char *page = mapped(d, block);
+
+	if (page == NULL)
+		return NULL;
+	(void) *(const volatile char *) page;
+	__builtin_prefetch(page + SizeOfPageHeaderData + (offset - 1) * sizeof(ItemIdData));
+	return page;
+}
+
+/* The same for the row itself. */
+void
+ws_direct_touch_row(const char *page, OffsetNumber offset)
+{
+	ItemIdData	lp = ((const PageHeaderData *) page)->pd_linp[(offset - 1) %
+															  MaxHeapTuplesPerPage];
+	const char *row = page + lp.lp_off % BLCKSZ;
+
+	(void) *(const volatile char *) row;
+	for (Size i = 64; i < Min(lp.lp_len, (Size) 512) && row + i < page + BLCKSZ; i += 64)
+		__builtin_prefetch(row + i);
+}
+
+/* The first visit of a block with data checksums: a verified copy, or NULL. */
+static const char *
+verified_copy(WsDirect *d, const char *page, BlockNumber block)
+{
+	memcpy(d->page, page, BLCKSZ);
+	ws_direct_end(d);
+	if (!ws_page_is_verified(d->page, block))
+		return NULL;
+	d->verified[block / 8] |= (uint8) (1 << block % 8);
+	return d->page;
+}
+
+/*
+ * Returns a block that nobody changes before ws_direct_end, or NULL if it has
+ * to be read through the buffer manager; *present then says whether it is
+ * there already.  Nothing may be raised, allocated or waited for before
+ * ws_direct_end.
+ */
+const char *
+ws_direct_begin(WsDirect *d, BlockNumber block, bool *present)
+{
+	const char *page = mapped(d, block);
+	BufferTag	tag;
+	uint32		hash;
+
+	Assert(d->held == NULL);
+	*present = false;
+	if (page == NULL)
+		return NULL;
+	ws_buffer_tag(&tag, d->rel, block);
+	hash = BufTableHashCode(&tag);
+	d->held = BufMappingPartitionLock(hash);
+	LWLockAcquire(d->held, LW_SHARED);
+	if (BufTableLookup(&tag, hash) >= 0)
+	{
+		ws_direct_end(d);
+		*present = true;
+		return NULL;
+	}
+	if (d->verified != NULL && (d->verified[block / 8] & 1 << block % 8) == 0)
+		return verified_copy(d, page, block);
+	return page;
+}
+
+/* Ends what ws_direct_begin began. */
+void
+ws_direct_end(WsDirect *d)
+{
+	if (d->held != NULL)
+		LWLockRelease(d->held);
+	d->held = NULL;
+}
