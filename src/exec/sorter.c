@@ -212,16 +212,6 @@ memory_used(const WsSorter *sorter)
 		(sorter->spool->file == NULL ? sorter->spool->region->committed : 0);
 }
 
-/* Has the rows fetched from their table, through a window of the memory left. */
-static void
-fetch_from_table(WsSorter *sorter)
-{
-	Size		used = memory_used(sorter);
-	Size		memory = Max(sorter->budget - Min(used, sorter->budget), sorter->budget / 16);
-
-	sorter->heap = ws_heap_create(sorter->rel, next_tids, sorter, memory);
-}
-
 /* Raises what a helper met while it called next_pointers. */
 static void
 settle_pointers(void *source)
@@ -230,6 +220,25 @@ settle_pointers(void *source)
 
 	if (sorter->merge != NULL)
 		ws_merge_settle(sorter->merge);
+}
+
+/* Has the rows fetched from their table, through a window of the memory left. */
+static void
+fetch_from_table(WsSorter *sorter)
+{
+	Size		used = memory_used(sorter);
+	Size		memory = Max(sorter->budget - Min(used, sorter->budget), sorter->budget / 16);
+
+	bool		pure = sorter->tids_only && !sorter->random_access;
+
+	if (sorter->merge != NULL)
+	{
+		MemoryContextSwitchTo(sorter->merge->context);
+		pure = pure && ws_merge_allow_helpers(sorter->merge);
+	}
+	sorter->pure = pure;
+	sorter->heap = ws_heap_create(sorter->rel, next_tids, settle_pointers, sorter,
+								  pure, memory);
 }
 
 /*
@@ -423,7 +432,7 @@ ws_sorter_stats(const WsSorter *sorter, WsSortStats *stats)
 	{
 		stats->window = sorter->heap->stats;
 		stats->memory = Max(stats->memory, (int64) (memory_used(sorter) +
-							sorter->heap->region->committed));
+							ws_heap_memory(sorter->heap)));
 	}
 	stats->disk = f->peak_disk + (sorter->spool->file != NULL ? sorter->spool->file->size : 0);
 }
@@ -435,6 +444,7 @@ ws_sorter_destroy(WsSorter *sorter)
 	if (sorter == NULL)
 		return;
 	ws_ahead_stop(sorter->ahead);
+	ws_heap_stop(sorter->heap);
 	ws_formation_close(sorter->formation);
 	ws_helper_stop(sorter->writer);
 	ws_spool_destroy(sorter->spool);

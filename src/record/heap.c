@@ -27,6 +27,9 @@
  *-------------------------------------------------------------------------
  */
 #include "record/heap.h"
+#include "record/row.h"
+
+#include <sys/mman.h>
 
 #include "index/index.h"
 #include "executor/instrument.h"
@@ -38,31 +41,35 @@
 #define BATCH_GROWTH	8
 #define MAX_ROWS		WS_PIECE_ENTRIES
 #define NO_ROOM			((uint32) 1 << 31)	/* of `where`: the rest is an entry's number */
-#define GROUP			32		/* rows touched at one go */
+#define GROUP			32		/* copies prefetched at one go */
+#define GROUP_ROWS		128		/* rows fetched at one go, about */
 #define REST			16		/* windows without direct reads */
 
-/* Of a row, beside its place in the arena; and in front of it there. */
-#define PER_ROW			(sizeof(WsEntry) + sizeof(uint32))
+/* Of a row, beside the arena; and in front of it there. */
+#define PER_ROW			sizeof(uint32)
 #define ROW_FRONT		sizeof(uint64)	/* pointer, and length below it */
 #define SLACK(average)	((average) * 1.125)
 
 /*
  * Starts fetching rows of `rel` in the order in which `next` delivers their
- * TIDs as pointers (at most WS_WINDOW_ROWS a call; 0 means the end).  `rel`
- * stays open and locked, and the snapshot that the TIDs were seen with stays
- * registered.  `memory` is in bytes.  Allocates in CurrentMemoryContext.
+ * TIDs as pointers; `next`, `settle`, `source` and `pure` are those of
+ * ws_heap_order_create.  `rel` stays open and locked, and the snapshot that the
+ * TIDs were seen with stays registered.  `memory` is in bytes.  Allocates in
+ * CurrentMemoryContext.
  */
 WsHeap *
-ws_heap_create(Relation rel, WsNextPointers next, void *source, Size memory)
+ws_heap_create(Relation rel, WsNextPointers next, void (*settle) (void *source),
+			   void *source, bool pure, Size memory)
 {
 	WsHeap	   *h = palloc0(sizeof(WsHeap));
 	BlockNumber blocks = RelationGetNumberOfBlocks(rel);
 
 	h->rel = rel;
-	h->next = next;
-	h->source = source;
+	h->source = ws_heap_order_create(next, settle, source, pure,
+									 Min(memory / sizeof(WsEntry), MAX_ROWS));
 	h->region = ws_region_create(Max(memory, 64 * 1024));
 	h->memory = Min(memory, h->region->reserved);
+	(void) madvise(h->region->base, h->region->reserved, MADV_HUGEPAGE);
 	h->single = palloc(BLCKSZ + MAXIMUM_ALIGNOF);
 	h->average = rel->rd_rel->reltuples > 0 ?
 		(double) blocks * BLCKSZ / rel->rd_rel->reltuples : 256;
@@ -92,7 +99,7 @@ ws_heap_seek(WsHeap *h, uint64 position)
 {
 	if (position < h->first || position > h->first + h->rows)
 		return false;
-	h->head = (Size) (position - h->first);
+	h->head = h->prefetched = (Size) (position - h->first);
 	return true;
 }
 
@@ -137,7 +144,7 @@ put_row(char *to, uint64 pointer, const char *row, Size length)
 	uint64		front = pointer << 16 | length;
 
 	memcpy(to, &front, sizeof(front));
-	memcpy(to + ROW_FRONT, row, length);
+	copy_bytes(to + ROW_FRONT, row, length);
 }
 
 /*
@@ -170,8 +177,8 @@ copy_rows(WsHeap *h, const char *page, Size from, Size end)
 	return from;
 }
 
-/* The same through the buffer manager. */
-static Size
+/* The same through the buffer manager.  Raises bad_pointer's error. */
+static void
 copy_buffered(WsHeap *h, Size from, Size end)
 {
 	BlockNumber block = ws_pointer_block(h->order[from].hi);
@@ -183,7 +190,8 @@ copy_buffered(WsHeap *h, Size from, Size end)
 	done = copy_rows(h, BufferGetPage(buffer), from, end);
 	UnlockReleaseBuffer(buffer);
 	h->stats.buffered++;
-	return done;
+	if (unlikely(done < end))
+		bad_pointer(h, h->order[done].hi);
 }
 
 /* Where the entries of the block of entry `from` end. */
@@ -195,22 +203,6 @@ block_end(const WsHeap *h, Size from)
 
 	while (end < h->rows && ws_pointer_block(h->order[end].hi) == block)
 		end++;
-	return end;
-}
-
-/* Touches the rows of the next entries, in two steps whose misses overlap. */
-static Size
-touch_group(WsHeap *h, Size from)
-{
-	Size		end = Min(from + GROUP, h->rows);
-	const char *pages[GROUP];
-
-	for (Size i = from; i < end; i++)
-		pages[i - from] = ws_direct_touch(h->direct, ws_pointer_block(h->order[i].hi),
-										  ws_pointer_offset(h->order[i].hi));
-	for (Size i = from; i < end; i++)
-		if (pages[i - from] != NULL)
-			ws_direct_touch_row(pages[i - from], ws_pointer_offset(h->order[i].hi));
 	return end;
 }
 
@@ -226,100 +218,154 @@ count_direct(WsHeap *h, int64 n)
 		ws_count_io_read((uint32) n);
 }
 
-/* Fetches the rows of all entries, which are in block order. */
+/* Touches the rows of blocks, in two steps whose misses overlap. */
 static void
-fetch_rows(WsHeap *h)
+touch_rows(WsHeap *h, WsDirectBlock *blocks, int n)
 {
-	Size		touched = 0;
-	int64		visits = 0;
-	int64		direct = 0;
-	int64		found = 0;		/* in shared_buffers */
+	for (int i = 0; i < n; i++)
+		blocks[i].page = ws_direct_touch(h->direct, blocks[i].block,
+										 ws_pointer_offset(h->order[blocks[i].from].hi));
+	for (int i = 0; i < n; i++)
+		for (Size e = blocks[i].from; e < blocks[i].end && blocks[i].page != NULL; e++)
+			ws_direct_touch_row(blocks[i].page, ws_pointer_offset(h->order[e].hi));
+}
 
-	for (Size from = 0; from < h->rows;)
+/*
+ * Fetches the rows of some blocks directly, as far as that is possible.  Returns
+ * how many of them are in shared_buffers.
+ */
+static int
+fetch_directly(WsHeap *h, WsDirectBlock *blocks, int n)
+{
+	uint64		bad = 0;
+	int			present;
+	int			direct = 0;
+
+	touch_rows(h, blocks, n);
+	present = ws_direct_lock(h->direct, blocks, n);
+	for (int i = 0; i < n; i++)
 	{
-		Size		end = block_end(h, from);
 		Size		done;
-		const char *page = NULL;
-		bool		present;
 
-		CHECK_FOR_INTERRUPTS();
-		if (h->try_direct)
-		{
-			while (touched < end)
-				touched = touch_group(h, touched);
-			page = ws_direct_begin(h->direct, ws_pointer_block(h->order[from].hi),
-								   &present);
-			visits++;
-			found += present;
-		}
-		if (page != NULL)
-		{
-			done = copy_rows(h, page, from, end);
-			ws_direct_end(h->direct);
-			direct++;
-		}
-		else
-			done = copy_buffered(h, from, end);
-		if (unlikely(done < end))
-			bad_pointer(h, h->order[done].hi);
-		from = end;
+		if (blocks[i].page == NULL)
+			continue;
+		done = copy_rows(h, blocks[i].page, blocks[i].from, blocks[i].end);
+		if (unlikely(done < blocks[i].end))
+			bad = h->order[done].hi;
+		direct++;
 	}
+	ws_direct_unlock(h->direct);
+	if (unlikely(bad != 0))
+		bad_pointer(h, bad);
 	count_direct(h, direct);
-	if (h->try_direct && ws_direct_read == WS_DIRECT_AUTO && found * 8 > visits * 7)
+	return present;
+}
+
+/* Decides whether the next window reads directly. */
+static void
+choose_way(WsHeap *h, int64 visits, int64 present)
+{
+	if (h->direct == NULL || ws_direct_read != WS_DIRECT_AUTO)
+		return;
+	if (h->try_direct && present * 8 > visits * 7)
 	{
 		h->try_direct = false;
 		h->idle = 0;
 	}
-	else if (!h->try_direct && h->direct != NULL && ++h->idle >= REST)
+	else if (!h->try_direct && ++h->idle >= REST)
 		h->try_direct = true;
 }
 
-/* Divides the window's memory for `rows` rows at most; returns how many. */
-static Size
-lay_out(WsHeap *h, Size rows)
+/* Fetches the rows of all entries, which are in block order. */
+static void
+fetch_rows(WsHeap *h)
 {
-	Size		row = PER_ROW + (Size) SLACK(h->average);
-	Size		bytes;
+	WsDirectBlock blocks[WS_DIRECT_BLOCKS];
+	int64		visits = 0;
+	int64		present = 0;
 
-	rows = Max(1, Min(rows, Min(h->memory / row, MAX_ROWS)));
-	bytes = Min(Max(rows * row, 4096), h->memory);
-	ws_region_commit(h->region, bytes);
-	h->order = (WsEntry *) h->region->base;
-	h->where = (uint32 *) (h->order + rows);
-	h->arena = (char *) MAXALIGN(h->where + rows);
+	for (Size next = 0; next < h->rows;)
+	{
+		Size		limit = next + GROUP_ROWS;
+		int			n = 0;
+
+		CHECK_FOR_INTERRUPTS();
+		while (next < Min(h->rows, limit) && n < WS_DIRECT_BLOCKS)
+		{
+			WsDirectBlock *b = &blocks[n++];
+
+			b->block = ws_pointer_block(h->order[next].hi);
+			b->page = NULL;
+			b->from = next;
+			b->end = next = block_end(h, next);
+		}
+		visits += n;
+		if (h->try_direct)
+			present += fetch_directly(h, blocks, n);
+		for (int i = 0; i < n; i++)
+			if (blocks[i].page == NULL)
+				copy_buffered(h, blocks[i].from, blocks[i].end);
+	}
+	choose_way(h, visits, present);
+}
+
+/* Rows of a window that shall have `rows` if memory allows it. */
+static Size
+affordable(const WsHeap *h, Size rows)
+{
+	Size		row = ws_heap_order_bytes(h->source) + PER_ROW + (Size) SLACK(h->average);
+
+	return Max(1, Min(rows, Min(h->memory / row, MAX_ROWS)));
+}
+
+/* Divides the window's memory for h->rows rows. */
+static void
+lay_out(WsHeap *h)
+{
+	Size		order = ws_heap_order_memory(h->source);
+	Size		wish = h->rows * (PER_ROW + (Size) SLACK(h->average));
+	Size		most = h->memory - Min(order, h->memory);
+
+	ws_region_commit(h->region, Max(Min(wish, most), h->rows * PER_ROW + MAXIMUM_ALIGNOF));
+	h->where = (uint32 *) h->region->base;
+	h->arena = (char *) MAXALIGN(h->where + h->rows);
 	h->room = h->region->base + h->region->committed - h->arena;
 	h->used = h->wanted = 0;
-	return rows;
 }
 
 /* The next window.  False at the end. */
 static bool
 fill(WsHeap *h)
 {
-	Size		max = lay_out(h, h->batch);
-	uint64		pointers[WS_WINDOW_ROWS];
-	Size		n;
+	Size		next = Min(h->batch * BATCH_GROWTH, MAX_ROWS);
 
 	h->first += h->rows;
-	h->rows = h->head = 0;
-	while (h->rows < max &&
-		   (n = h->next(h->source, pointers, Min(max - h->rows, WS_WINDOW_ROWS))) > 0)
-	{
-		for (Size i = 0; i < n; i++)
-		{
-			h->order[h->rows].hi = pointers[i];
-			h->order[h->rows].lo = h->rows;
-			h->rows++;
-		}
-	}
+	h->head = h->prefetched = 0;
+	h->order = ws_heap_order_next(h->source, affordable(h, h->batch), affordable(h, next),
+								  &h->rows);
 	if (h->rows == 0)
 		return false;
-	ws_sort_entries(h->order, h->rows);
+	lay_out(h);
 	fetch_rows(h);
 	h->average = Max((double) h->wanted / h->rows, 32);
 	h->stats.rows = Max(h->stats.rows, h->rows);
-	h->batch = Min(h->batch * BATCH_GROWTH, MAX_ROWS);
+	h->batch = next;
 	return true;
+}
+
+/* Bytes of memory in use. */
+Size
+ws_heap_memory(const WsHeap *h)
+{
+	return h->region->committed + ws_heap_order_memory(h->source);
+}
+
+/* Stops the helper.  NULL is fine. */
+void
+ws_heap_stop(WsHeap *h)
+{
+	if (h != NULL)
+		ws_heap_order_stop(h->source);
 }
 
 /* Fetches a row that found no room in the window. */
@@ -341,6 +387,25 @@ fetch_single(WsHeap *h, uint64 pointer)
 		bad_pointer(h, pointer);
 }
 
+/* Asks the CPU for copies that are handed out soon. */
+static inline void
+prefetch_copies(WsHeap *h)
+{
+	Size		end = Min(h->prefetched + GROUP, h->rows);
+
+	for (Size i = h->prefetched; i < end; i++)
+	{
+		const char *row = h->arena + (Size) h->where[i] * MAXIMUM_ALIGNOF;
+
+		if (unlikely((h->where[i] & NO_ROOM) != 0))
+			continue;
+		__builtin_prefetch(row);
+		__builtin_prefetch(row + 64);
+		__builtin_prefetch(row + 128);
+	}
+	h->prefetched = end;
+}
+
 /*
  * Points `tuple` at the next row in order and returns true, or returns false
  * at the end.  The row is valid until the next call.  Raises
@@ -355,6 +420,8 @@ ws_heap_next(WsHeap *h, HeapTuple tuple)
 
 	if (unlikely(h->head >= h->rows) && !fill(h))
 		return false;
+	if (unlikely(h->prefetched < h->rows && h->prefetched <= h->head + GROUP))
+		prefetch_copies(h);
 	where = h->where[h->head++];
 	if (likely((where & NO_ROOM) == 0))
 		row = h->arena + (Size) where * MAXIMUM_ALIGNOF;

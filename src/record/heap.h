@@ -15,11 +15,52 @@
 /* ---- heap_direct.c: blocks from the table's mapped files ---- */
 typedef struct WsDirect WsDirect;
 
+#define WS_DIRECT_BLOCKS	32	/* locked together at most */
+
+typedef struct WsDirectBlock
+{
+	BlockNumber block;
+	const char *page;			/* or NULL */
+	Size		from;			/* the caller's entries in it */
+	Size		end;
+} WsDirectBlock;
+
 extern WsDirect *ws_direct_create(Relation rel);
 extern const char *ws_direct_touch(WsDirect *d, BlockNumber block, OffsetNumber offset);
 extern void ws_direct_touch_row(const char *page, OffsetNumber offset);
-extern const char *ws_direct_begin(WsDirect *d, BlockNumber block, bool *present);
-extern void ws_direct_end(WsDirect *d);
+extern int	ws_direct_lock(WsDirect *d, WsDirectBlock *blocks, int n);
+extern void ws_direct_unlock(WsDirect *d);
+
+/* ---- heap_order.c: the pointers of the next window, in block order ---- */
+typedef struct WsHeapOrder WsHeapOrder;
+
+typedef struct WsHeapBatch
+{
+	WsChore		chore;			/* must be first */
+	WsHeapOrder *owner;
+	WsRegion   *region;
+	WsEntry    *entries;		/* (pointer, position) */
+	Size		wanted;
+	Size		rows;
+} WsHeapBatch;
+
+struct WsHeapOrder
+{
+	WsNextPointers next;
+	void		(*settle) (void *source);
+	void	   *source;
+	WsHelper   *helper;			/* or NULL: only the first batch is used */
+	bool		started;
+	int			current;
+	WsHeapBatch batches[2];
+};
+
+extern WsHeapOrder *ws_heap_order_create(WsNextPointers next, void (*settle) (void *source),
+										 void *source, bool pure, Size max_rows);
+extern WsEntry *ws_heap_order_next(WsHeapOrder *o, Size rows, Size after, Size *n);
+extern Size ws_heap_order_bytes(const WsHeapOrder *o);
+extern Size ws_heap_order_memory(const WsHeapOrder *o);
+extern void ws_heap_order_stop(WsHeapOrder *o);
 
 /* ---- heap.c: the next rows in output order, fetched in block order ---- */
 
@@ -56,8 +97,7 @@ typedef struct WsHeapStats
 typedef struct WsHeap
 {
 	Relation	rel;
-	WsNextPointers next;
-	void	   *source;
+	WsHeapOrder *source;
 	Size		memory;			/* bytes, for all of the window */
 	WsRegion   *region;
 	BufferAccessStrategy strategy;
@@ -68,8 +108,9 @@ typedef struct WsHeap
 	uint64		first;			/* number of its first row in the output */
 	Size		rows;			/* in it */
 	Size		head;			/* the next to hand out */
+	Size		prefetched;		/* of the copies, the CPU has been asked for */
 	Size		batch;			/* rows to ask for next time */
-	WsEntry    *order;			/* by row: (pointer, position), in block order */
+	const WsEntry *order;		/* by row: (pointer, position), in block order */
 	uint32	   *where;			/* by position: place in the arena */
 	char	   *arena;
 	Size		room;			/* bytes */
@@ -80,7 +121,11 @@ typedef struct WsHeap
 	WsHeapStats stats;
 } WsHeap;
 
-extern WsHeap *ws_heap_create(Relation rel, WsNextPointers next, void *source, Size memory);
+extern WsHeap *ws_heap_create(Relation rel, WsNextPointers next,
+							  void (*settle) (void *source), void *source,
+							  bool pure, Size memory);
+extern Size ws_heap_memory(const WsHeap *heap);
+extern void ws_heap_stop(WsHeap *heap);
 extern bool ws_heap_next(WsHeap *heap, HeapTuple tuple);
 extern bool ws_heap_seek(WsHeap *heap, uint64 position);
 extern void ws_heap_restart(WsHeap *heap, uint64 position);

@@ -22,10 +22,10 @@
  * The caller touches the pages it is going to need before (ws_direct_touch),
  * so that no I/O happens under the lock; nothing under it allocates, looks for
  * interrupts, or raises errors, except for a page that the device cannot
- * deliver (io/sigbus.c), whose ERROR releases the lock.  At most one lock is
- * held, for one block.
+ * deliver (io/sigbus.c), whose ERROR releases the locks.  They are held for at
+ * most WS_DIRECT_BLOCKS blocks, some microseconds.
  *
- * With data checksums, a block is copied at its first visit, and verified; one
+ * With data checksums, a block is copied at its first visit and verified; one
  * that fails is left to the buffer manager, which raises core's error.
  *
  * Refused: temporary tables, whose buffers are local; debug_io_direct, where
@@ -43,6 +43,7 @@
 #include "access/xlog.h"
 #include "catalog/pg_class.h"
 #include "common/relpath.h"
+#include "port/pg_bitutils.h"
 #include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
 #include "storage/bufpage.h"
@@ -64,7 +65,7 @@ struct WsDirect
 	BlockNumber nblocks;		/* of the table, when this began */
 	Segment    *segments;
 	int			nsegments;
-	LWLock	   *held;			/* partition lock, or NULL */
+	uint64		held[NUM_BUFFER_PARTITIONS / 64];	/* partition locks: a bit each */
 	uint8	   *verified;		/* with checksums: a bit a block */
 	char	   *page;			/* with checksums: a copy, aligned */
 	MemoryContextCallback callback;
@@ -194,55 +195,125 @@ ws_direct_touch_row(const char *page, OffsetNumber offset)
 		__builtin_prefetch(row + i);
 }
 
-/* The first visit of a block with data checksums: a verified copy, or NULL. */
-static const char *
-verified_copy(WsDirect *d, const char *page, BlockNumber block)
+static inline LWLock *
+partition_lock(int partition)
 {
-	memcpy(d->page, page, BLCKSZ);
-	ws_direct_end(d);
-	if (!ws_page_is_verified(d->page, block))
-		return NULL;
-	d->verified[block / 8] |= (uint8) (1 << block % 8);
-	return d->page;
+	return BufMappingPartitionLockByIndex(partition);
+}
+
+/* Is the block, whose partition lock is held, in a shared buffer? */
+static inline bool
+in_buffer(WsDirect *d, BlockNumber block, uint32 hash)
+{
+	BufferTag	tag;
+
+	ws_buffer_tag(&tag, d->rel, block);
+	return BufTableLookup(&tag, hash) >= 0;
+}
+
+static inline uint32
+hash_block(WsDirect *d, BlockNumber block)
+{
+	BufferTag	tag;
+
+	ws_buffer_tag(&tag, d->rel, block);
+	return BufTableHashCode(&tag);
 }
 
 /*
- * Returns a block that nobody changes before ws_direct_end, or NULL if it has
- * to be read through the buffer manager; *present then says whether it is
- * there already.  Nothing may be raised, allocated or waited for before
- * ws_direct_end.
+ * With data checksums, verifies a block at its first visit, in a copy.  One that
+ * fails is not read directly.
  */
-const char *
-ws_direct_begin(WsDirect *d, BlockNumber block, bool *present)
+static void
+verify(WsDirect *d, BlockNumber block, const char *page)
 {
-	const char *page = mapped(d, block);
-	BufferTag	tag;
-	uint32		hash;
+	uint32		hash = hash_block(d, block);
+	LWLock	   *lock = BufMappingPartitionLock(hash);
+	bool		copied;
 
-	Assert(d->held == NULL);
-	*present = false;
-	if (page == NULL)
-		return NULL;
-	ws_buffer_tag(&tag, d->rel, block);
-	hash = BufTableHashCode(&tag);
-	d->held = BufMappingPartitionLock(hash);
-	LWLockAcquire(d->held, LW_SHARED);
-	if (BufTableLookup(&tag, hash) >= 0)
-	{
-		ws_direct_end(d);
-		*present = true;
-		return NULL;
-	}
-	if (d->verified != NULL && (d->verified[block / 8] & 1 << block % 8) == 0)
-		return verified_copy(d, page, block);
-	return page;
+	LWLockAcquire(lock, LW_SHARED);
+	copied = !in_buffer(d, block, hash);
+	if (copied)
+		memcpy(d->page, page, BLCKSZ);
+	LWLockRelease(lock);
+	if (copied && ws_page_is_verified(d->page, block))
+		d->verified[block / 8] |= (uint8) (1 << block % 8);
 }
 
-/* Ends what ws_direct_begin began. */
-void
-ws_direct_end(WsDirect *d)
+static inline bool
+trusted(const WsDirect *d, BlockNumber block)
 {
-	if (d->held != NULL)
-		LWLockRelease(d->held);
-	d->held = NULL;
+	return d->verified == NULL || (d->verified[block / 8] & 1 << block % 8) != 0;
+}
+
+/*
+ * Makes the pages of n <= WS_DIRECT_BLOCKS different blocks available, which
+ * nobody changes before ws_direct_unlock: sets `page`, or leaves it NULL where
+ * the block has to be read through the buffer manager.  Returns how many are
+ * there already.  Nothing may be raised, allocated or waited for before
+ * ws_direct_unlock.
+ *
+ * All locks are taken together, in ascending order as everybody does who takes
+ * two: between them, an atomic operation a block would keep the CPU from
+ * overlapping the cache misses of different blocks (10 M rows of 100 bytes,
+ * 0.3 s).
+ */
+int
+ws_direct_lock(WsDirect *d, WsDirectBlock *blocks, int n)
+{
+	uint32		hash[WS_DIRECT_BLOCKS];
+	int			present = 0;
+
+	for (int i = 0; i < n; i++)
+	{
+		WsDirectBlock *b = &blocks[i];
+		int			partition;
+
+		b->page = mapped(d, b->block);
+		if (b->page == NULL)
+			continue;
+		if (unlikely(!trusted(d, b->block)))
+			verify(d, b->block, b->page);
+		hash[i] = hash_block(d, b->block);
+		partition = (int) BufTableHashPartition(hash[i]);
+		d->held[partition / 64] |= UINT64CONST(1) << partition % 64;
+	}
+	for (int p = 0; p < NUM_BUFFER_PARTITIONS; p++)
+	{
+		uint64		rest = d->held[p / 64] >> p % 64;
+
+		if (rest == 0)
+			p |= 63;
+		else
+		{
+			p += pg_rightmost_one_pos64(rest);
+			LWLockAcquire(partition_lock(p), LW_SHARED);
+		}
+	}
+	for (int i = 0; i < n; i++)
+	{
+		WsDirectBlock *b = &blocks[i];
+
+		if (b->page == NULL)
+			continue;
+		if (in_buffer(d, b->block, hash[i]))
+		{
+			b->page = NULL;
+			present++;
+		}
+		else if (unlikely(!trusted(d, b->block)))
+			b->page = NULL;
+	}
+	return present;
+}
+
+/* Releases what ws_direct_lock has locked. */
+void
+ws_direct_unlock(WsDirect *d)
+{
+	for (int i = 0; i < (int) lengthof(d->held); i++)
+	{
+		for (; d->held[i] != 0; d->held[i] &= d->held[i] - 1)
+			LWLockRelease(partition_lock(i * 64 + pg_rightmost_one_pos64(d->held[i])));
+	}
 }

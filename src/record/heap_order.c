@@ -1,0 +1,143 @@
+/*-------------------------------------------------------------------------
+ * heap_order.c - the pointers of the next window, sorted by block.
+ *
+ * Taking pointers from the merge and sorting them needs nothing of
+ * PostgreSQL's: a helper does it for the next window while the backend fetches
+ * and hands out the rows of this one (10 M rows of 100 bytes: merge 0.2 s, sort
+ * 0.25 s).  Without a helper, or where the merge has to stay with the backend,
+ * the backend does it when it comes to it.
+ *
+ * Memory: 16 bytes a pointer, twice with a helper.
+ *-------------------------------------------------------------------------
+ */
+#include "record/heap.h"
+
+#include "index/index.h"
+
+/* Takes up to b->wanted pointers.  In a helper only if the source allows it. */
+static void
+take(WsHeapBatch *b)
+{
+	const WsHeapOrder *o = b->owner;
+	uint64		pointers[WS_WINDOW_ROWS];
+	Size		n;
+
+	b->rows = 0;
+	while (b->rows < b->wanted &&
+		   (n = o->next(o->source, pointers, Min(b->wanted - b->rows, WS_WINDOW_ROWS))) > 0)
+	{
+		for (Size i = 0; i < n; i++)
+		{
+			b->entries[b->rows].hi = pointers[i];
+			b->entries[b->rows].lo = b->rows;
+			b->rows++;
+		}
+	}
+}
+
+static void
+take_chore(WsChore *chore)
+{
+	WsHeapBatch *b = (WsHeapBatch *) chore;
+
+	take(b);
+	ws_sort_vectorised(b->entries, b->rows);
+}
+
+static void
+prepare(WsHeapBatch *b, Size wanted)
+{
+	ws_region_commit(b->region, wanted * sizeof(WsEntry));
+	b->entries = (WsEntry *) b->region->base;
+	b->wanted = wanted;
+}
+
+/*
+ * Prepares to take pointers from `next` (at most WS_WINDOW_ROWS a call; 0 means
+ * the end), max_rows at a time at most.  With `pure`, a helper may call `next`;
+ * `settle` is then called in the backend before what came is used, to raise
+ * errors.  Allocates in CurrentMemoryContext, and starts the helper below it:
+ * all that `next` touches belongs to that context or lives longer.
+ */
+WsHeapOrder *
+ws_heap_order_create(WsNextPointers next, void (*settle) (void *source), void *source,
+					 bool pure, Size max_rows)
+{
+	WsHeapOrder *o = palloc0(sizeof(WsHeapOrder));
+
+	o->next = next;
+	o->settle = settle;
+	o->source = source;
+	if (pure && ws_sort_is_vectorised())
+		o->helper = ws_helper_start(ws_read_threads,
+									max_rows * sizeof(WsEntry) >= WS_HELPER_MEMORY / 16);
+	for (int i = 0; i < (o->helper != NULL ? 2 : 1); i++)
+	{
+		WsHeapBatch *b = &o->batches[i];
+
+		b->chore.run = take_chore;
+		b->owner = o;
+		b->region = ws_region_create(max_rows * sizeof(WsEntry));
+	}
+	return o;
+}
+
+/*
+ * The pointers of the next window, at most `rows`, with their positions in the
+ * output, by pointer; *n is 0 at the end.  They are valid until the next call.
+ * `after` is how many the window behind it will want.
+ */
+WsEntry *
+ws_heap_order_next(WsHeapOrder *o, Size rows, Size after, Size *n)
+{
+	WsHeapBatch *b = &o->batches[o->current];
+
+	if (o->helper == NULL)
+	{
+		prepare(b, rows);
+		take(b);
+		ws_sort_entries(b->entries, b->rows);
+	}
+	else
+	{
+		if (!o->started)
+		{
+			prepare(b, rows);
+			ws_helper_submit(o->helper, &b->chore);
+			o->started = true;
+		}
+		(void) ws_helper_wait(o->helper, &b->chore);
+		o->settle(o->source);
+		if (b->rows > 0)
+		{
+			o->current = 1 - o->current;
+			prepare(&o->batches[o->current], after);
+			ws_helper_submit(o->helper, &o->batches[o->current].chore);
+		}
+	}
+	*n = b->rows;
+	return b->entries;
+}
+
+/* Bytes of memory for each pointer of a window. */
+Size
+ws_heap_order_bytes(const WsHeapOrder *o)
+{
+	return (o->helper != NULL ? 2 : 1) * sizeof(WsEntry);
+}
+
+/* Bytes of memory in use. */
+Size
+ws_heap_order_memory(const WsHeapOrder *o)
+{
+	return o->batches[0].region->committed +
+		(o->helper != NULL ? o->batches[1].region->committed : 0);
+}
+
+/* Stops the helper. */
+void
+ws_heap_order_stop(WsHeapOrder *o)
+{
+	ws_helper_stop(o->helper);
+	o->helper = NULL;
+}
