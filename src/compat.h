@@ -172,15 +172,20 @@ ws_setop_input(SetOpPath *setop, int i)
 #define ws_page_is_verified(page, block)	PageIsVerifiedExtended((page), (block), 0)
 #endif
 
-/* Counts blocks that were read without the buffer manager. */
+/* Counts blocks that were visited without the buffer manager. */
 #if PG_VERSION_NUM >= 180000
 #define ws_count_io_read(n) \
 	pgstat_count_io_op(IOOBJECT_RELATION, IOCONTEXT_NORMAL, IOOP_READ, (n), (uint64) (n) * BLCKSZ)
+#define ws_count_io_hit(n) \
+	pgstat_count_io_op(IOOBJECT_RELATION, IOCONTEXT_NORMAL, IOOP_HIT, (n), 0)
 #elif PG_VERSION_NUM >= 160000
 #define ws_count_io_read(n) \
 	pgstat_count_io_op_n(IOOBJECT_RELATION, IOCONTEXT_NORMAL, IOOP_READ, (n))
+#define ws_count_io_hit(n) \
+	pgstat_count_io_op_n(IOOBJECT_RELATION, IOCONTEXT_NORMAL, IOOP_HIT, (n))
 #else
 #define ws_count_io_read(n)		((void) 0)
+#define ws_count_io_hit(n)		((void) 0)
 #endif
 
 /* Can rows that a snapshot has seen vanish while it is in use? */

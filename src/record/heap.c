@@ -16,8 +16,7 @@
  * block's number, never a row less.
  *
  * Blocks are read directly where that is possible (heap_direct.c), otherwise
- * through the buffer manager.  Where nearly all blocks turn out to be in
- * shared_buffers, direct reads rest for some windows.
+ * through the buffer manager.
  *
  * Windows start small and grow, so that a reader that wants only the first
  * rows does not make the merge produce many.
@@ -43,7 +42,6 @@
 #define NO_ROOM			((uint32) 1 << 31)	/* of `where`: the rest is an entry's number */
 #define GROUP			32		/* copies prefetched at one go */
 #define GROUP_ROWS		128		/* rows fetched at one go, about */
-#define REST			16		/* windows without direct reads */
 
 /* Of a row, beside the arena; and in front of it there. */
 #define PER_ROW			sizeof(uint32)
@@ -79,7 +77,6 @@ ws_heap_create(Relation rel, WsNextPointers next, void (*settle) (void *source),
 		h->strategy = GetAccessStrategy(BAS_BULKREAD);
 	if (ws_direct_read != WS_DIRECT_OFF)
 		h->direct = ws_direct_create(rel);
-	h->try_direct = h->direct != NULL;
 	ws_heap_restart(h, 0);
 	return h;
 }
@@ -206,21 +203,27 @@ block_end(const WsHeap *h, Size from)
 	return end;
 }
 
-/* Puts direct reads on the books that the buffer manager keeps. */
+/* Puts visits on the books that the buffer manager keeps of its own. */
 static void
-count_direct(WsHeap *h, int64 n)
+count_visits(WsHeap *h, int direct, int shared)
 {
-	h->stats.direct += n;
-	pgBufferUsage.shared_blks_read += n;
-	for (int64 i = 0; i < n; i++)
+	h->stats.direct += direct;
+	h->stats.buffered += shared;
+	pgBufferUsage.shared_blks_read += direct;
+	pgBufferUsage.shared_blks_hit += shared;
+	for (int i = 0; i < direct + shared; i++)
 		pgstat_count_buffer_read(h->rel);
-	if (n > 0)
-		ws_count_io_read((uint32) n);
+	for (int i = 0; i < shared; i++)
+		pgstat_count_buffer_hit(h->rel);
+	if (direct > 0)
+		ws_count_io_read((uint32) direct);
+	if (shared > 0)
+		ws_count_io_hit((uint32) shared);
 }
 
 /* Touches the rows of blocks, in two steps whose misses overlap. */
 static void
-touch_rows(WsHeap *h, WsDirectBlock *blocks, int n)
+touch_files(WsHeap *h, WsDirectBlock *blocks, int n)
 {
 	for (int i = 0; i < n; i++)
 		blocks[i].page = ws_direct_touch(h->direct, blocks[i].block,
@@ -230,50 +233,64 @@ touch_rows(WsHeap *h, WsDirectBlock *blocks, int n)
 			ws_direct_touch_row(blocks[i].page, ws_pointer_offset(h->order[e].hi));
 }
 
+/* The same for pages in shared buffers, which always are in memory. */
+static void
+prefetch_buffers(WsHeap *h, WsDirectBlock *blocks, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (blocks[i].buffer >= 0)
+			__builtin_prefetch(blocks[i].page + SizeOfPageHeaderData + sizeof(ItemIdData) *
+							   ws_pointer_offset(h->order[blocks[i].from].hi));
+	for (int i = 0; i < n; i++)
+		for (Size e = blocks[i].from; e < blocks[i].end && blocks[i].buffer >= 0; e++)
+			ws_direct_touch_row(blocks[i].page, ws_pointer_offset(h->order[e].hi));
+}
+
 /*
- * Fetches the rows of some blocks directly, as far as that is possible.  Returns
- * how many of them are in shared_buffers.
+ * Fetches the rows of some blocks directly, as far as that is possible: from
+ * the table's files only with `files`.  Returns how many blocks are left, and
+ * moves these to the front.
  */
 static int
-fetch_directly(WsHeap *h, WsDirectBlock *blocks, int n)
+fetch_directly(WsHeap *h, WsDirectBlock *blocks, int n, bool files)
 {
 	uint64		bad = 0;
 	int			present;
+	int			shared = 0;
 	int			direct = 0;
+	int			left = 0;
 
-	touch_rows(h, blocks, n);
-	present = ws_direct_lock(h->direct, blocks, n);
+	if (files)
+		touch_files(h, blocks, n);
+	present = ws_direct_lock(h->direct, blocks, n, files);
+	if (present > 0)
+		prefetch_buffers(h, blocks, n);
 	for (int i = 0; i < n; i++)
 	{
+		const WsDirectBlock *b = &blocks[i];
 		Size		done;
 
-		if (blocks[i].page == NULL)
+		if (b->page == NULL || !ws_direct_share(b))
+		{
+			blocks[left++] = *b;
 			continue;
-		done = copy_rows(h, blocks[i].page, blocks[i].from, blocks[i].end);
-		if (unlikely(done < blocks[i].end))
+		}
+		done = copy_rows(h, b->page, b->from, b->end);
+		if (unlikely(done < b->end))
 			bad = h->order[done].hi;
-		direct++;
+		if (b->buffer >= 0)
+			shared++;
+		else
+			direct++;
+		ws_direct_unshare(b);
 	}
 	ws_direct_unlock(h->direct);
 	if (unlikely(bad != 0))
 		bad_pointer(h, bad);
-	count_direct(h, direct);
-	return present;
-}
-
-/* Decides whether the next window reads directly. */
-static void
-choose_way(WsHeap *h, int64 visits, int64 present)
-{
-	if (h->direct == NULL || ws_direct_read != WS_DIRECT_AUTO)
-		return;
-	if (h->try_direct && present * 8 > visits * 7)
-	{
-		h->try_direct = false;
-		h->idle = 0;
-	}
-	else if (!h->try_direct && ++h->idle >= REST)
-		h->try_direct = true;
+	count_visits(h, direct, shared);
+	if (!files || !h->resident)
+		h->resident = present > n / 2;
+	return left;
 }
 
 /* Fetches the rows of all entries, which are in block order. */
@@ -281,8 +298,6 @@ static void
 fetch_rows(WsHeap *h)
 {
 	WsDirectBlock blocks[WS_DIRECT_BLOCKS];
-	int64		visits = 0;
-	int64		present = 0;
 
 	for (Size next = 0; next < h->rows;)
 	{
@@ -295,18 +310,16 @@ fetch_rows(WsHeap *h)
 			WsDirectBlock *b = &blocks[n++];
 
 			b->block = ws_pointer_block(h->order[next].hi);
-			b->page = NULL;
 			b->from = next;
 			b->end = next = block_end(h, next);
 		}
-		visits += n;
-		if (h->try_direct)
-			present += fetch_directly(h, blocks, n);
+		if (h->direct != NULL && h->resident)
+			n = fetch_directly(h, blocks, n, false);
+		if (h->direct != NULL && n > 0)
+			n = fetch_directly(h, blocks, n, true);
 		for (int i = 0; i < n; i++)
-			if (blocks[i].page == NULL)
-				copy_buffered(h, blocks[i].from, blocks[i].end);
+			copy_buffered(h, blocks[i].from, blocks[i].end);
 	}
-	choose_way(h, visits, present);
 }
 
 /* Rows of a window that shall have `rows` if memory allows it. */

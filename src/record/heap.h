@@ -12,7 +12,7 @@
 #include "storage/itemptr.h"
 #include "utils/relcache.h"
 
-/* ---- heap_direct.c: blocks from the table's mapped files ---- */
+/* ---- heap_direct.c: blocks from mapped files and shared buffers ---- */
 typedef struct WsDirect WsDirect;
 
 #define WS_DIRECT_BLOCKS	32	/* locked together at most */
@@ -21,6 +21,7 @@ typedef struct WsDirectBlock
 {
 	BlockNumber block;
 	const char *page;			/* or NULL */
+	int			buffer;			/* number of the shared buffer it is in, or -1 */
 	Size		from;			/* the caller's entries in it */
 	Size		end;
 } WsDirectBlock;
@@ -28,7 +29,9 @@ typedef struct WsDirectBlock
 extern WsDirect *ws_direct_create(Relation rel);
 extern const char *ws_direct_touch(WsDirect *d, BlockNumber block, OffsetNumber offset);
 extern void ws_direct_touch_row(const char *page, OffsetNumber offset);
-extern int	ws_direct_lock(WsDirect *d, WsDirectBlock *blocks, int n);
+extern int	ws_direct_lock(WsDirect *d, WsDirectBlock *blocks, int n, bool files);
+extern bool ws_direct_share(const WsDirectBlock *b);
+extern void ws_direct_unshare(const WsDirectBlock *b);
 extern void ws_direct_unlock(WsDirect *d);
 
 /* ---- heap_order.c: the pointers of the next window, in block order ---- */
@@ -90,8 +93,8 @@ ws_pointer_offset(uint64 pointer)
 typedef struct WsHeapStats
 {
 	Size		rows;			/* most in the window at a time */
-	int64		direct;			/* visits of blocks, read directly */
-	int64		buffered;		/* through the buffer manager */
+	int64		direct;			/* visits of blocks in the table's files */
+	int64		buffered;		/* in shared_buffers */
 } WsHeapStats;
 
 typedef struct WsHeap
@@ -102,8 +105,7 @@ typedef struct WsHeap
 	WsRegion   *region;
 	BufferAccessStrategy strategy;
 	WsDirect   *direct;			/* or NULL */
-	bool		try_direct;		/* in this window */
-	int			idle;			/* windows since it last was tried */
+	bool		resident;		/* most blocks have been in shared_buffers lately */
 	/* the window */
 	uint64		first;			/* number of its first row in the output */
 	Size		rows;			/* in it */

@@ -1,5 +1,5 @@
 /*-------------------------------------------------------------------------
- * heap_direct.c - direct reads: blocks of a table from its mapped files.
+ * heap_direct.c - direct reads: rows of a table without pins and evictions.
  *
  * A sort that fetches its rows from the table in key order comes to most
  * blocks many times.  Through the buffer manager each visit of a block that is
@@ -17,7 +17,10 @@
  *	  InvalidateVictimBuffer), and removed it under the same lock in exclusive
  *	  mode; whoever wants it back needs that lock in exclusive mode as well.
  *	  The file has the block's latest bytes, but perhaps not all hint bits.
- *	- if it is there, the block is left to the buffer manager.
+ *	- if it is there, that buffer remains the block's for as long, without a
+ *	  pin, and its page does not change under the buffer's content lock in shared
+ *	  mode.  If that cannot be had at once, or the page is still being read in,
+ *	  the block is left to the buffer manager.
  *
  * The caller touches the pages it is going to need before (ws_direct_touch),
  * so that no I/O happens under the lock; nothing under it allocates, looks for
@@ -201,14 +204,14 @@ partition_lock(int partition)
 	return BufMappingPartitionLockByIndex(partition);
 }
 
-/* Is the block, whose partition lock is held, in a shared buffer? */
-static inline bool
-in_buffer(WsDirect *d, BlockNumber block, uint32 hash)
+/* Number of the buffer of a block whose partition lock is held, or -1. */
+static inline int
+lookup(WsDirect *d, BlockNumber block, uint32 hash)
 {
 	BufferTag	tag;
 
 	ws_buffer_tag(&tag, d->rel, block);
-	return BufTableLookup(&tag, hash) >= 0;
+	return BufTableLookup(&tag, hash);
 }
 
 static inline uint32
@@ -232,7 +235,7 @@ verify(WsDirect *d, BlockNumber block, const char *page)
 	bool		copied;
 
 	LWLockAcquire(lock, LW_SHARED);
-	copied = !in_buffer(d, block, hash);
+	copied = lookup(d, block, hash) < 0;
 	if (copied)
 		memcpy(d->page, page, BLCKSZ);
 	LWLockRelease(lock);
@@ -246,65 +249,92 @@ trusted(const WsDirect *d, BlockNumber block)
 	return d->verified == NULL || (d->verified[block / 8] & 1 << block % 8) != 0;
 }
 
+/* Takes the partition locks of d->held, in ascending order. */
+static void
+take_locks(WsDirect *d)
+{
+	for (int i = 0; i < (int) lengthof(d->held); i++)
+		for (uint64 rest = d->held[i]; rest != 0; rest &= rest - 1)
+			LWLockAcquire(partition_lock(i * 64 + pg_rightmost_one_pos64(rest)), LW_SHARED);
+}
+
 /*
- * Makes the pages of n <= WS_DIRECT_BLOCKS different blocks available, which
- * nobody changes before ws_direct_unlock: sets `page`, or leaves it NULL where
- * the block has to be read through the buffer manager.  Returns how many are
- * there already.  Nothing may be raised, allocated or waited for before
- * ws_direct_unlock.
+ * Makes the pages of n <= WS_DIRECT_BLOCKS different blocks available: sets
+ * `page` and `buffer`, or leaves `page` NULL where the block cannot be had so.
+ * Without `files`, only blocks in shared_buffers are.  Returns how many are
+ * there.  Nothing may be raised, allocated or waited for before
+ * ws_direct_unlock, and a page that is in a buffer may be looked at only
+ * between ws_direct_share and ws_direct_unshare.
  *
  * All locks are taken together, in ascending order as everybody does who takes
- * two: between them, an atomic operation a block would keep the CPU from
- * overlapping the cache misses of different blocks (10 M rows of 100 bytes,
- * 0.3 s).
+ * two: an atomic operation between two blocks would keep the CPU from
+ * overlapping their cache misses.
  */
 int
-ws_direct_lock(WsDirect *d, WsDirectBlock *blocks, int n)
+ws_direct_lock(WsDirect *d, WsDirectBlock *blocks, int n, bool files)
 {
 	uint32		hash[WS_DIRECT_BLOCKS];
+	const char *file[WS_DIRECT_BLOCKS];
 	int			present = 0;
 
 	for (int i = 0; i < n; i++)
 	{
-		WsDirectBlock *b = &blocks[i];
+		BlockNumber block = blocks[i].block;
 		int			partition;
 
-		b->page = mapped(d, b->block);
-		if (b->page == NULL)
-			continue;
-		if (unlikely(!trusted(d, b->block)))
-			verify(d, b->block, b->page);
-		hash[i] = hash_block(d, b->block);
+		file[i] = files ? mapped(d, block) : NULL;
+		if (unlikely(file[i] != NULL && !trusted(d, block)))
+			verify(d, block, file[i]);
+		hash[i] = hash_block(d, block);
 		partition = (int) BufTableHashPartition(hash[i]);
 		d->held[partition / 64] |= UINT64CONST(1) << partition % 64;
 	}
-	for (int p = 0; p < NUM_BUFFER_PARTITIONS; p++)
-	{
-		uint64		rest = d->held[p / 64] >> p % 64;
-
-		if (rest == 0)
-			p |= 63;
-		else
-		{
-			p += pg_rightmost_one_pos64(rest);
-			LWLockAcquire(partition_lock(p), LW_SHARED);
-		}
-	}
+	take_locks(d);
 	for (int i = 0; i < n; i++)
 	{
 		WsDirectBlock *b = &blocks[i];
+		int			buffer = lookup(d, b->block, hash[i]);
 
-		if (b->page == NULL)
-			continue;
-		if (in_buffer(d, b->block, hash[i]))
+		b->buffer = buffer;
+		if (buffer >= 0)
 		{
-			b->page = NULL;
+			b->page = BufferGetBlock(buffer + 1);
 			present++;
 		}
-		else if (unlikely(!trusted(d, b->block)))
-			b->page = NULL;
+		else
+			b->page = file[i] != NULL && trusted(d, b->block) ? file[i] : NULL;
 	}
 	return present;
+}
+
+/*
+ * Allows to look at a page, until ws_direct_unshare; false if that would mean
+ * waiting.  The mapping lock keeps a buffer what it is without a pin; its
+ * content lock, only tried here because holders of content locks wait for
+ * mapping locks, keeps its page from changing.
+ */
+bool
+ws_direct_share(const WsDirectBlock *b)
+{
+	BufferDesc *desc;
+
+	if (b->buffer < 0)
+		return true;
+	desc = GetBufferDescriptor(b->buffer);
+	if ((pg_atomic_read_u32(&desc->state) & BM_VALID) == 0 ||
+		!LWLockConditionalAcquire(BufferDescriptorGetContentLock(desc), LW_SHARED))
+		return false;
+	if ((pg_atomic_read_u32(&desc->state) & BM_VALID) != 0)
+		return true;
+	ws_direct_unshare(b);
+	return false;
+}
+
+void
+ws_direct_unshare(const WsDirectBlock *b)
+{
+	if (b->buffer >= 0)
+		LWLockRelease(BufferDescriptorGetContentLock(GetBufferDescriptor(b->buffer)));
 }
 
 /* Releases what ws_direct_lock has locked. */
@@ -312,8 +342,6 @@ void
 ws_direct_unlock(WsDirect *d)
 {
 	for (int i = 0; i < (int) lengthof(d->held); i++)
-	{
 		for (; d->held[i] != 0; d->held[i] &= d->held[i] - 1)
 			LWLockRelease(partition_lock(i * 64 + pg_rightmost_one_pos64(d->held[i])));
-	}
 }

@@ -77,7 +77,7 @@ ws_heap_order_create(WsNextPointers next, void (*settle) (void *source), void *s
 
 		b->chore.run = take_chore;
 		b->owner = o;
-		b->region = ws_region_create(max_rows * sizeof(WsEntry));
+		b->region = ws_region_create(Max(max_rows * sizeof(WsEntry), 64 * 1024));
 	}
 	return o;
 }

@@ -224,7 +224,9 @@ class Session:
         expected = [self.execute(step) for step in query.steps]
         sorts = SORT_NODE.search(self.plan(query)) is not None
         for memory in options.work_mem:
-            how = {'wiscsort.sort_kernel': rng.choice(self.kernels)}
+            how = {'wiscsort.sort_kernel': rng.choice(self.kernels),
+                   'wiscsort.record_store': rng.choice(['auto', 'heap', 'heap', 'spool']),
+                   'wiscsort.direct_read': rng.choice(['auto', 'on', 'on', 'off'])}
             for work in ('read', 'sort', 'write'):
                 how['wiscsort.%s_threads' % work] = rng.choice(['-1', '0', '1', '1'])
             self.where = ', '.join('%s %s' % s for s in [('work_mem', memory)] + list(how.items()))
