@@ -28,7 +28,7 @@ OBJS = \
 	src/io/tempfile.o src/io/region.o src/io/sigbus.o src/io/helper.o \
 	src/exec/node.o src/exec/sorter.o src/exec/explain.o
 
-REGRESS = setup types multi plans cursors executor merge threads explain errors corner
+REGRESS = setup types multi plans cursors executor merge threads heap explain errors corner
 REGRESS_OPTS = --inputdir=test --outputdir=test/out --encoding=UTF8 --no-locale
 UNIT_TESTS = test/unit/test_losertree test/unit/test_key test/unit/test_runfile
 EXTRA_CLEAN = $(UNIT_TESTS) bench/gensort test/out

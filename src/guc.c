@@ -68,7 +68,7 @@ ws_define_settings(void)
 							 0, NULL, NULL, NULL);
 	DefineCustomEnumVariable("wiscsort.direct_read",
 							 "Fetches a table's rows from its mapped files instead of shared_buffers.",
-							 "auto: unless most blocks are in shared_buffers. off: always through the buffer manager.",
+							 "auto: if effective_cache_size can hold the table. off: always through the buffer manager.",
 							 &ws_direct_read, WS_DIRECT_AUTO, direct_reads, PGC_USERSET,
 							 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("wiscsort.read_threads",

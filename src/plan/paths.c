@@ -131,11 +131,11 @@ wrap(SortPath *sort)
  * and becomes part of the new path.
  */
 CustomPath *
-ws_wrap_sort(PlannerInfo *root, SortPath *sort)
+ws_wrap_sort(SortPath *sort)
 {
 	CustomPath *cpath = wrap(sort);
 
-	ws_cost_sort(root, &cpath->path, sort->subpath, sort->path.pathkeys);
+	ws_cost_sort(&cpath->path, sort->subpath, sort->path.pathkeys);
 	return cpath;
 }
 
@@ -154,7 +154,7 @@ sort_in_table(PlannerInfo *root, RelOptInfo *rel, Path *scan, List *pathkeys)
 	cpath = wrap(create_sort_path(root, rel, input, pathkeys, -1.0));
 	cpath->path.pathtarget = rel->reltarget;
 	cpath->custom_private = list_make1_int(true);
-	ws_cost_heap_sort(root, &cpath->path, input, pathkeys, rel);
+	ws_cost_heap_sort(&cpath->path, input, pathkeys, rel);
 	return cpath;
 }
 
@@ -287,7 +287,7 @@ sort_input(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *scan, bool par
 			add_sorted_path(root, rel, in_table, partial);
 		if (in_table != NULL && ws_record_store == WS_STORE_HEAP)
 			continue;
-		spooled = ws_wrap_sort(root, create_sort_path(root, rel, input, pathkeys, -1.0));
+		spooled = ws_wrap_sort(create_sort_path(root, rel, input, pathkeys, -1.0));
 		add_sorted_path(root, rel, spooled, partial);
 	}
 }

@@ -17,7 +17,7 @@ extern bool ws_ordering_computable(PlannerInfo *root, RelOptInfo *rel, List *pat
 
 /* ---- paths.c ---- */
 extern void ws_install_planner_hooks(void);
-extern CustomPath *ws_wrap_sort(PlannerInfo *root, SortPath *sort);
+extern CustomPath *ws_wrap_sort(SortPath *sort);
 extern bool ws_is_wiscsort(const Path *path);
 
 /* ---- heap.c ---- */
@@ -47,8 +47,8 @@ extern void ws_install_finish_hook(void);
 extern bool ws_sort_considered(double rows, int width);
 extern double ws_inherited_bound(PlannerInfo *root);
 extern bool ws_bound_is_cores(double bound, int width);
-extern void ws_cost_heap_sort(PlannerInfo *root, Path *path, const Path *input,
-							  List *pathkeys, const RelOptInfo *rel);
-extern void ws_cost_sort(PlannerInfo *root, Path *path, const Path *input, List *pathkeys);
+extern void ws_cost_sort(Path *path, const Path *input, List *pathkeys);
+extern void ws_cost_heap_sort(Path *path, const Path *input, List *pathkeys,
+							  const RelOptInfo *rel);
 
 #endif							/* WS_PLAN_H */

@@ -61,7 +61,7 @@ better_sort(Rewrite *rw, SortPath *sort, double bound)
 		!ws_sort_considered(input->rows, input->pathtarget->width) ||
 		ws_bound_is_cores(bound, input->pathtarget->width))
 		return NULL;
-	cpath = ws_wrap_sort(rw->root, sort);
+	cpath = ws_wrap_sort(sort);
 	if (!ws_debug_force && cpath->path.total_cost >= sort->path.total_cost)
 		return NULL;
 	return cpath;

@@ -33,6 +33,7 @@
 #include "index/index.h"
 #include "executor/instrument.h"
 #include "miscadmin.h"
+#include "optimizer/optimizer.h"
 #include "pgstat.h"
 #include "storage/bufpage.h"
 #include "utils/rel.h"
@@ -75,7 +76,13 @@ ws_heap_create(Relation rel, WsNextPointers next, void (*settle) (void *source),
 	/* one scan must not sweep the whole of shared_buffers (as in heapam.c) */
 	if (!RelationUsesLocalBuffers(rel) && blocks > (BlockNumber) NBuffers / 4)
 		h->strategy = GetAccessStrategy(BAS_BULKREAD);
-	if (ws_direct_read != WS_DIRECT_OFF)
+
+	/*
+	 * Where the page cache cannot hold the table, a page that was touched might
+	 * be gone again when it is copied, and be read under the mapping locks.
+	 */
+	if (ws_direct_read == WS_DIRECT_ON ||
+		(ws_direct_read == WS_DIRECT_AUTO && blocks <= (BlockNumber) effective_cache_size))
 		h->direct = ws_direct_create(rel);
 	ws_heap_restart(h, 0);
 	return h;
@@ -317,6 +324,9 @@ fetch_rows(WsHeap *h)
 			n = fetch_directly(h, blocks, n, false);
 		if (h->direct != NULL && n > 0)
 			n = fetch_directly(h, blocks, n, true);
+		if (h->direct == NULL && effective_io_concurrency > 0)
+			for (int i = 0; i < n; i++)
+				(void) PrefetchBuffer(h->rel, MAIN_FORKNUM, blocks[i].block);
 		for (int i = 0; i < n; i++)
 			copy_buffered(h, blocks[i].from, blocks[i].end);
 	}
