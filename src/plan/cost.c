@@ -27,13 +27,17 @@
 #include "optimizer/optimizer.h"
 
 /*
- * Fetching a row from the table instead of the spool takes 0.15 us more, for
- * reading two pages' worth of cache lines and a copy; not writing and reading
- * it takes less by its length.  Measured at 16 bytes to 4 kB, they are even at
- * about 700 bytes, on a quiet machine; where fresh pages of the page cache are
- * dear (virtual machines), from 100 bytes on.
+ * Fetching a row from the table instead of the spool takes 0.15 us more.  What it
+ * saves is the spool's I/O.  A big spool costs more than that: beyond what the
+ * system recycles from the files of the last sort, its pages are fresh ones
+ * (on a virtual machine: faults of the hypervisor), and are written back.
+ * Core's model leaves that out of core's sort, and so it is left out of the
+ * spool's costs, and taken off what the heap costs more instead.
+ * (bench/results/2026-11-20-heap.json)
  */
-#define HEAP_SHARE			13.0	/* of cpu_tuple_cost */
+#define HEAP_SHARE			6.0		/* of cpu_tuple_cost */
+#define FRESH_SHARE			5.4		/* of seq_page_cost */
+#define RECYCLED			(1.0 / 16)	/* of effective_cache_size */
 
 /* Fitted to the measurement above; the share of a core comparison or row. */
 #define SORT_SHARE			0.1	/* of comparing, by vqsort */
@@ -193,11 +197,14 @@ ws_cost_heap_sort(Path *path, const Path *input, List *pathkeys, const RelOptInf
 {
 	double		width = input->pathtarget->width + ROW_OVERHEAD;
 	double		spool = comparison_share(pathkeys) > 0 ? input->rows * width : 0;
-	Cost		fetch = cpu_tuple_cost * (FETCH_SHARE + HEAP_SHARE);
+	double		avoided = input->rows * (rel->reltarget->width + ROW_OVERHEAD) / BLCKSZ;
+	double		fresh = Max(0, avoided - effective_cache_size * RECYCLED);
+	Cost		more = cpu_tuple_cost * HEAP_SHARE * input->rows - seq_page_cost * FRESH_SHARE * fresh;
+	Cost		fetch = cpu_tuple_cost * FETCH_SHARE;
 
 	/* who asks for it gets it where a spool would be better than core */
-	if (ws_record_store == WS_STORE_HEAP)
-		fetch = cpu_tuple_cost * FETCH_SHARE;
+	if (ws_record_store != WS_STORE_HEAP)
+		fetch += Max(0, more) / Max(input->rows, 1);
 	fetch += uncached((double) rel->pages * BLCKSZ) * random_page_cost;
 	set_costs(path, input, pathkeys, spool, fetch);
 
