@@ -31,6 +31,7 @@
 
 #include "miscadmin.h"
 #include "utils/memutils.h"
+#include "utils/rel.h"
 
 #define CLAMP(x, low, high)		Max((Size) (low), Min((Size) (x), (Size) (high)))
 #define SPOOL_BUFFER(w)			CLAMP((w) / 16, 8 * 1024, 64 * 1024)
@@ -135,6 +136,10 @@ ws_sorter_put(WsSorter *sorter, TupleTableSlot *slot)
 		use_disk(sorter);
 
 	slot_getsomeattrs(slot, sorter->spec->last_attno);
+	if (sorter->rel != NULL &&
+		unlikely(!ItemPointerIsValid((ItemPointer) DatumGetPointer(slot->tts_values[0]))))
+		elog(ERROR, "a row of table \"%s\" came without its TID",
+			 RelationGetRelationName(sorter->rel));
 	if (sorter->tids_only)
 		pointer = ws_tid_pointer((ItemPointer) DatumGetPointer(slot->tts_values[0]));
 	else
@@ -212,6 +217,16 @@ memory_used(const WsSorter *sorter)
 		(sorter->spool->file == NULL ? sorter->spool->region->committed : 0);
 }
 
+/* Lets a helper call next_pointers, if what it reads needs no backend. */
+static bool
+share_pointers(void *source)
+{
+	WsSorter   *sorter = source;
+
+	sorter->pure = sorter->merge == NULL || ws_merge_allow_helpers(sorter->merge);
+	return sorter->pure;
+}
+
 /* Raises what a helper met while it called next_pointers. */
 static void
 settle_pointers(void *source)
@@ -229,16 +244,13 @@ fetch_from_table(WsSorter *sorter)
 	Size		used = memory_used(sorter);
 	Size		memory = Max(sorter->budget - Min(used, sorter->budget), sorter->budget / 16);
 
-	bool		pure = sorter->tids_only && !sorter->random_access;
+	WsPointers	pointers = {next_tids, NULL, settle_pointers, sorter};
 
+	if (sorter->tids_only && !sorter->random_access)
+		pointers.share = share_pointers;
 	if (sorter->merge != NULL)
-	{
 		MemoryContextSwitchTo(sorter->merge->context);
-		pure = pure && ws_merge_allow_helpers(sorter->merge);
-	}
-	sorter->pure = pure;
-	sorter->heap = ws_heap_create(sorter->rel, next_tids, settle_pointers, sorter,
-								  pure, memory);
+	sorter->heap = ws_heap_create(sorter->rel, &pointers, memory);
 }
 
 /*
@@ -251,14 +263,13 @@ read_ahead(WsSorter *sorter)
 {
 	Size		used = memory_used(sorter);
 	Size		memory = AHEAD(sorter->budget);
+	WsPointers	pointers = {next_pointers, share_pointers, settle_pointers, sorter};
 
 	if (sorter->random_access || used + memory > sorter->budget)
 		return;
 	if (sorter->merge != NULL)
 		MemoryContextSwitchTo(sorter->merge->context);
-	sorter->pure = sorter->merge == NULL || ws_merge_allow_helpers(sorter->merge);
-	sorter->ahead = ws_ahead_create(sorter->spool, next_pointers, settle_pointers,
-									sorter, sorter->pure, memory);
+	sorter->ahead = ws_ahead_create(sorter->spool, &pointers, memory);
 	if (sorter->ahead != NULL)
 		sorter->peak_memory = Max(sorter->peak_memory, used + ws_ahead_memory(sorter->ahead));
 }
@@ -309,22 +320,24 @@ seek(WsSorter *sorter, uint64 position)
 		ws_window_clear(&sorter->window);
 }
 
-/* The row before the position, from the table, in a window that ends there. */
+/*
+ * The row before the position, from the table: in the window, or in a new one
+ * that starts a little before, for the next rows backward.
+ */
 static void
 get_before(WsSorter *sorter, HeapTuple tuple)
 {
 	uint64		position = sorter->position;
+	uint64		next = position - 1;
 
-	if (!ws_heap_seek(sorter->heap, position - 1))
+	if (!ws_heap_seek(sorter->heap, next))
 	{
-		uint64		start = position - Min(position, WS_HEAP_FIRST_BATCH);
-
-		seek(sorter, start);
-		(void) ws_heap_next(sorter->heap, tuple);
-		(void) ws_heap_seek(sorter->heap, position - 1);
+		next = position - Min(position, WS_HEAP_FIRST_BATCH);
+		seek(sorter, next);
 	}
-	if (!ws_heap_next(sorter->heap, tuple))
-		elog(ERROR, "sorted row %llu is missing", (unsigned long long) position);
+	for (; next < position; next++)
+		if (!ws_heap_next(sorter->heap, tuple))
+			elog(ERROR, "sorted row %llu is missing", (unsigned long long) next);
 	sorter->position = position;
 }
 

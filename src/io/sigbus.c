@@ -19,6 +19,8 @@
 
 #include <signal.h>
 
+#include "storage/lwlock.h"
+
 __thread sigjmp_buf *ws_fault_jump = NULL;
 
 static WsMapping *mappings = NULL;
@@ -62,7 +64,11 @@ on_sigbus(int signo, siginfo_t *info, void *context)
 		if (addr >= m->base && addr < m->base + m->bytes)
 		{
 			if (m->table)
+			{
+				/* nobody shall wait for us while the client is told */
+				LWLockReleaseAll();
 				bad_table(m->name);
+			}
 			ws_corrupt(m->name, "A page of it could not be read: it is shorter than what was written to it, or the device failed.");
 		}
 	}

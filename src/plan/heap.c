@@ -14,7 +14,7 @@
  *	  the place of the scan
  *	- system columns other than ctid and tableoid: they may change meanwhile
  *	- old_snapshot_threshold (15, 16): rows may vanish under the snapshot
- * Index-only scans have no TIDs of rows, and sort keys that are expressions
+ * Index-only scans and ordered distance scans have no TIDs of rows, and sort keys that are expressions
  * would be evaluated twice: the spool is for these.
  *-------------------------------------------------------------------------
  */
@@ -50,10 +50,19 @@ table_eligible(Oid relid)
 static bool
 needs_changing_columns(RelOptInfo *rel)
 {
-	for (AttrNumber attno = rel->min_attr; attno < 0; attno++)
-		if (attno != SelfItemPointerAttributeNumber && attno != TableOidAttributeNumber &&
-			!bms_is_empty(rel->attr_needed[attno - rel->min_attr]))
+	Bitmapset  *columns = NULL;
+	int			column = -1;
+
+	/* not attr_needed: it is empty for partitions */
+	pull_varattnos((Node *) rel->reltarget->exprs, rel->relid, &columns);
+	while ((column = bms_next_member(columns, column)) >= 0)
+	{
+		AttrNumber	attno = column + FirstLowInvalidHeapAttributeNumber;
+
+		if (attno < 0 && attno != SelfItemPointerAttributeNumber &&
+			attno != TableOidAttributeNumber)
 			return true;
+	}
 	return false;
 }
 
@@ -77,8 +86,10 @@ ws_has_tids(const Path *path)
 {
 	switch (path->pathtype)
 	{
-		case T_SeqScan:
 		case T_IndexScan:
+			/* with reordering, the executor's slot has no TID */
+			return ((const IndexPath *) path)->indexorderbys == NIL;
+		case T_SeqScan:
 		case T_BitmapHeapScan:
 		case T_TidScan:
 		case T_TidRangeScan:

@@ -44,7 +44,7 @@ take_pointers(WsAheadBatch *b)
 
 	b->npointers = 0;
 	while (b->npointers < b->wanted &&
-		   (got = a->next(a->source, b->where + b->npointers,
+		   (got = a->pointers.next(a->pointers.source, b->where + b->npointers,
 						  Min(b->wanted - b->npointers, WS_WINDOW_ROWS))) > 0)
 		b->npointers += got;
 }
@@ -81,17 +81,14 @@ submit(WsAhead *a, WsAheadBatch *b)
 }
 
 /*
- * Starts reading rows of `spool` ahead, in the order in which `next` delivers
- * their pointers (at most WS_WINDOW_ROWS a call; 0 means the end), with
- * `memory` bytes.  `pure` says that a helper may call `next`; `settle` is then
- * called in the backend before what came is used, to raise errors.
- * Allocates in CurrentMemoryContext, and starts the helper below it: all that
- * `next` touches belongs to that context or lives longer.  Returns NULL if the
- * memory is too little, or if there is to be no helper.
+ * Starts reading rows of `spool` ahead, in the order in which `pointers`
+ * delivers them, with `memory` bytes.  Allocates in CurrentMemoryContext, and
+ * starts the helper below it: all that the source touches belongs to that context
+ * or lives longer.  Returns NULL if the memory is too little, or if there is to be
+ * no helper.
  */
 WsAhead *
-ws_ahead_create(WsSpool *spool, WsNextPointers next, void (*settle) (void *source),
-				void *source, bool pure, Size memory)
+ws_ahead_create(WsSpool *spool, const WsPointers *pointers, Size memory)
 {
 	Size		average = (Size) (spool->flushed + (int64) spool->buffered) /
 		Max(spool->nrows, 1);
@@ -109,10 +106,8 @@ ws_ahead_create(WsSpool *spool, WsNextPointers next, void (*settle) (void *sourc
 	a = palloc0(sizeof(WsAhead));
 	a->spool = spool;
 	a->helper = helper;
-	a->next = next;
-	a->settle = settle;
-	a->source = source;
-	a->pure = pure;
+	a->pointers = *pointers;
+	a->pure = pointers->share != NULL && pointers->share(pointers->source);
 	a->max_rows = a->share = rows;
 	a->arena_bytes = rows * LENGTH_SLACK(average);
 	for (int i = 0; i < WS_AHEAD_BATCHES; i++)
@@ -154,7 +149,7 @@ next_batch(WsAhead *a)
 	else
 		a->share -= a->share / 8;
 	(void) ws_helper_wait(a->helper, &b->chore);
-	a->settle(a->source);
+	a->pointers.settle(a->pointers.source);
 	if (b->fault)
 		ws_corrupt(a->spool->file != NULL ? a->spool->file->name : "(in memory)",
 				   "A page of it could not be read: it is shorter than what was written to it, or the device failed.");

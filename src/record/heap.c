@@ -50,22 +50,19 @@
 #define SLACK(average)	((average) * 1.125)
 
 /*
- * Starts fetching rows of `rel` in the order in which `next` delivers their
- * TIDs as pointers; `next`, `settle`, `source` and `pure` are those of
- * ws_heap_order_create.  `rel` stays open and locked, and the snapshot that the
- * TIDs were seen with stays registered.  `memory` is in bytes.  Allocates in
- * CurrentMemoryContext.
+ * Starts fetching rows of `rel` in the order in which `pointers` delivers their
+ * TIDs.  `rel` stays open and locked, and the snapshot that the TIDs were seen
+ * with stays registered.  `memory` is in bytes.  Allocates as
+ * ws_heap_order_create does.
  */
 WsHeap *
-ws_heap_create(Relation rel, WsNextPointers next, void (*settle) (void *source),
-			   void *source, bool pure, Size memory)
+ws_heap_create(Relation rel, const WsPointers *pointers, Size memory)
 {
 	WsHeap	   *h = palloc0(sizeof(WsHeap));
 	BlockNumber blocks = RelationGetNumberOfBlocks(rel);
 
 	h->rel = rel;
-	h->source = ws_heap_order_create(next, settle, source, pure,
-									 Min(memory / sizeof(WsEntry), MAX_ROWS));
+	h->source = ws_heap_order_create(pointers, Min(memory / sizeof(WsEntry), MAX_ROWS));
 	h->region = ws_region_create(Max(memory, 64 * 1024));
 	h->memory = Min(memory, h->region->reserved);
 	(void) madvise(h->region->base, h->region->reserved, MADV_HUGEPAGE);
@@ -353,6 +350,7 @@ lay_out(WsHeap *h)
 	h->where = (uint32 *) h->region->base;
 	h->arena = (char *) MAXALIGN(h->where + h->rows);
 	h->room = h->region->base + h->region->committed - h->arena;
+	h->room = Min(h->room, (Size) NO_ROOM * MAXIMUM_ALIGNOF);
 	h->used = h->wanted = 0;
 }
 

@@ -49,17 +49,14 @@ typedef struct WsHeapBatch
 
 struct WsHeapOrder
 {
-	WsNextPointers next;
-	void		(*settle) (void *source);
-	void	   *source;
+	WsPointers	pointers;
 	WsHelper   *helper;			/* or NULL: only the first batch is used */
 	bool		started;
 	int			current;
 	WsHeapBatch batches[2];
 };
 
-extern WsHeapOrder *ws_heap_order_create(WsNextPointers next, void (*settle) (void *source),
-										 void *source, bool pure, Size max_rows);
+extern WsHeapOrder *ws_heap_order_create(const WsPointers *pointers, Size max_rows);
 extern WsEntry *ws_heap_order_next(WsHeapOrder *o, Size rows, Size after, Size *n);
 extern Size ws_heap_order_bytes(const WsHeapOrder *o);
 extern Size ws_heap_order_memory(const WsHeapOrder *o);
@@ -123,9 +120,7 @@ typedef struct WsHeap
 	WsHeapStats stats;
 } WsHeap;
 
-extern WsHeap *ws_heap_create(Relation rel, WsNextPointers next,
-							  void (*settle) (void *source), void *source,
-							  bool pure, Size memory);
+extern WsHeap *ws_heap_create(Relation rel, const WsPointers *pointers, Size memory);
 extern Size ws_heap_memory(const WsHeap *heap);
 extern void ws_heap_stop(WsHeap *heap);
 extern bool ws_heap_next(WsHeap *heap, HeapTuple tuple);

@@ -32,7 +32,8 @@
  * that fails is left to the buffer manager, which raises core's error.
  *
  * Refused: temporary tables, whose buffers are local; debug_io_direct, where
- * the page cache may be stale; files that cannot be mapped.
+ * the page cache may be stale; limited address space; files that cannot be
+ * mapped.
  *
  * Memory: a struct a segment, one page, and with checksums a bit a block.
  *-------------------------------------------------------------------------
@@ -40,6 +41,7 @@
 #include "record/heap.h"
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "access/htup_details.h"
@@ -99,9 +101,12 @@ release_mappings(void *arg)
 WsDirect *
 ws_direct_create(Relation rel)
 {
+	struct rlimit limit;
 	WsDirect   *d;
 
-	if (rel->rd_rel->relpersistence == RELPERSISTENCE_TEMP || ws_direct_io())
+	/* where address space is limited, it is not for a whole table */
+	if (rel->rd_rel->relpersistence == RELPERSISTENCE_TEMP || ws_direct_io() ||
+		(getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY))
 		return NULL;
 	d = palloc0(sizeof(WsDirect));
 	d->rel = rel;

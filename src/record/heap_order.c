@@ -24,7 +24,7 @@ take(WsHeapBatch *b)
 
 	b->rows = 0;
 	while (b->rows < b->wanted &&
-		   (n = o->next(o->source, pointers, Min(b->wanted - b->rows, WS_WINDOW_ROWS))) > 0)
+		   (n = o->pointers.next(o->pointers.source, pointers, Min(b->wanted - b->rows, WS_WINDOW_ROWS))) > 0)
 	{
 		for (Size i = 0; i < n; i++)
 		{
@@ -53,24 +53,21 @@ prepare(WsHeapBatch *b, Size wanted)
 }
 
 /*
- * Prepares to take pointers from `next` (at most WS_WINDOW_ROWS a call; 0 means
- * the end), max_rows at a time at most.  With `pure`, a helper may call `next`;
- * `settle` is then called in the backend before what came is used, to raise
- * errors.  Allocates in CurrentMemoryContext, and starts the helper below it:
- * all that `next` touches belongs to that context or lives longer.
+ * Prepares to take pointers, max_rows at a time at most.  Allocates in
+ * CurrentMemoryContext, and starts the helper below it: all that the source
+ * touches belongs to that context or lives longer.
  */
 WsHeapOrder *
-ws_heap_order_create(WsNextPointers next, void (*settle) (void *source), void *source,
-					 bool pure, Size max_rows)
+ws_heap_order_create(const WsPointers *pointers, Size max_rows)
 {
 	WsHeapOrder *o = palloc0(sizeof(WsHeapOrder));
 
-	o->next = next;
-	o->settle = settle;
-	o->source = source;
-	if (pure && ws_sort_is_vectorised())
+	o->pointers = *pointers;
+	if (pointers->share != NULL && ws_sort_is_vectorised())
 		o->helper = ws_helper_start(ws_read_threads,
 									max_rows * sizeof(WsEntry) >= WS_HELPER_MEMORY / 16);
+	if (o->helper != NULL && !pointers->share(pointers->source))
+		ws_heap_order_stop(o);
 	for (int i = 0; i < (o->helper != NULL ? 2 : 1); i++)
 	{
 		WsHeapBatch *b = &o->batches[i];
@@ -107,7 +104,7 @@ ws_heap_order_next(WsHeapOrder *o, Size rows, Size after, Size *n)
 			o->started = true;
 		}
 		(void) ws_helper_wait(o->helper, &b->chore);
-		o->settle(o->source);
+		o->pointers.settle(o->pointers.source);
 		if (b->rows > 0)
 		{
 			o->current = 1 - o->current;

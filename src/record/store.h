@@ -94,7 +94,22 @@ ws_spool_prefetch(const WsSpool *spool, uint64 pointer)
 #define WS_WINDOW_ROWS		512
 #define WS_PREFETCH_GROUP	32
 
+/* Puts up to `max` pointers; returns how many, 0 at the end. */
 typedef Size (*WsNextPointers) (void *source, uint64 *pointers, Size max);
+
+/*
+ * A source of pointers for readers that have a helper.  `share`, asked once
+ * there is one, says whether the helper may call `next`; NULL is no.  If so,
+ * `settle` is called in the backend before what came is used: it raises what
+ * the helper met.  At most WS_WINDOW_ROWS are asked for at a time.
+ */
+typedef struct WsPointers
+{
+	WsNextPointers next;
+	bool		(*share) (void *source);
+	void		(*settle) (void *source);
+	void	   *source;
+} WsPointers;
 
 typedef struct WsWindow
 {
@@ -137,10 +152,8 @@ struct WsAhead
 {
 	WsSpool    *spool;
 	WsHelper   *helper;
-	WsNextPointers next;
-	void		(*settle) (void *source);
-	void	   *source;
-	bool		pure;			/* helpers may call next */
+	WsPointers	pointers;
+	bool		pure;			/* the helper may call next */
 	Size		max_rows;		/* of a batch */
 	Size		arena_bytes;	/* of a batch */
 	Size		share;			/* rows of a batch that the helper copies */
@@ -150,9 +163,7 @@ struct WsAhead
 	WsAheadBatch batches[WS_AHEAD_BATCHES];
 };
 
-extern WsAhead *ws_ahead_create(WsSpool *spool, WsNextPointers next,
-								void (*settle) (void *source), void *source,
-								bool pure, Size memory);
+extern WsAhead *ws_ahead_create(WsSpool *spool, const WsPointers *pointers, Size memory);
 extern bool ws_ahead_next(WsAhead *ahead, HeapTuple tuple);
 extern Size ws_ahead_memory(const WsAhead *ahead);
 extern void ws_ahead_stop(WsAhead *ahead);

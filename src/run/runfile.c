@@ -175,6 +175,8 @@ load_block(WsRunReader *r, int64 block, Size bytes)
 	const char *wrong;
 
 	r->loaded = -1;
+	if (r->error != 0 || r->wrong != NULL)
+		return false;			/* has been read in vain, and not been settled */
 	if (!r->raw)
 		ws_tempfile_read(file, r->buffer, bytes, offset);
 	else if ((r->error = ws_raw_read(file->raw, r->buffer, bytes, offset)) != 0)

@@ -73,11 +73,18 @@ SELECT count(*) FROM (SELECT * FROM wtest.h_empty ORDER BY k) s;
 
 -- What is refused, and sorts all the same.
 CREATE TABLE wtest.h_target AS SELECT * FROM wtest.h;
+CREATE TABLE wtest.h_parts (id int, k int8) PARTITION BY RANGE (id);
+CREATE TABLE wtest.h_parts_1 PARTITION OF wtest.h_parts FOR VALUES FROM (0) TO (5000);
+CREATE TABLE wtest.h_parts_2 PARTITION OF wtest.h_parts FOR VALUES FROM (5000) TO (90000);
+INSERT INTO wtest.h_parts SELECT id, k FROM wtest.h;
+ANALYZE wtest.h_parts;
 CREATE FUNCTION wtest.in_table(query text) RETURNS boolean
 LANGUAGE sql AS $$ SELECT coalesce(bool_or(line ~ 'WiscSort\) on '), false) FROM wtest.plan(query) line $$;
 SELECT q, wtest.in_table(q), wtest.uses(q) FROM unnest(ARRAY[
     'SELECT * FROM wtest.h ORDER BY k',
     'SELECT xmin, * FROM wtest.h ORDER BY k',
+    'SELECT xmax, cmin, k FROM wtest.h_parts ORDER BY k',
+    'SELECT * FROM wtest.h_parts ORDER BY k',
     'SELECT * FROM wtest.h ORDER BY k + 1',
     'SELECT * FROM wtest.h ORDER BY k FOR UPDATE',
     'SELECT * FROM wtest.h TABLESAMPLE bernoulli (50) ORDER BY k',
@@ -96,6 +103,31 @@ INSERT INTO wtest.h_target (id, k) SELECT id + 10000, k FROM wtest.h_target ORDE
 SELECT count(*), count(DISTINCT id), sum(k) FROM wtest.h_target;
 
 -- Cursors: any direction, held, and refused by WHERE CURRENT OF as core's sorts are.
+CREATE FUNCTION wtest.walk_back(query text) RETURNS text
+LANGUAGE plpgsql AS $$
+DECLARE
+    result text := '';
+    r record;
+    c refcursor := 'walker';
+BEGIN
+    EXECUTE format('DECLARE walker SCROLL CURSOR FOR %s', query);
+    MOVE LAST FROM c;
+    LOOP
+        FETCH PRIOR FROM c INTO r;
+        EXIT WHEN NOT FOUND;
+        result := md5(result || r::text);
+    END LOOP;
+    CLOSE c;
+    RETURN result;
+END $$;
+CREATE TABLE wtest.h_bloated AS SELECT i AS id, (i * 7919::int8) % 3001 AS k, repeat('b', 150 + i % 90) AS pad FROM generate_series(1, 3000) i;
+CREATE TABLE wtest.h_broad AS SELECT i AS id, (i * 7919::int8) % 9001 AS k, repeat(md5(i::text), 50) AS pad FROM generate_series(1, 6000) i;
+ANALYZE wtest.h_bloated;
+ANALYZE wtest.h_broad;
+SELECT q, wtest.walk_back(q) = (SELECT w FROM (SELECT set_config('wiscsort.enable', 'off', true)) s(x), LATERAL (SELECT wtest.walk_back(q) || left(x, 0)) l(w)) AS as_core,
+       set_config('wiscsort.enable', 'on', true)
+  FROM unnest(ARRAY['SELECT * FROM wtest.h_bloated ORDER BY k, id', 'SELECT * FROM wtest.h_bloated WHERE id < 2500 ORDER BY k',
+                    'SELECT * FROM wtest.h_broad ORDER BY k', 'SELECT * FROM wtest.h_broad ORDER BY pad']) q;
 CREATE FUNCTION wtest.walk(cursor_options text) RETURNS text
 LANGUAGE plpgsql AS $$
 DECLARE

@@ -93,21 +93,24 @@ def while_reading():
         for scroll in ('NO SCROLL', 'SCROLL'):
             for magic, kind, damages in ((SPOOL, 'spool', SPOOL_DAMAGE), (RUN, 'run', RUN_DAMAGE)):
                 for name, damage in damages:
-                    for threads in (0, 1):
-                        cursor_case(cluster, scroll, magic,
-                                    '%s file %s, %s cursor, %d threads' % (kind, name, scroll, threads),
-                                    damage, threads)
+                    for memory, threads, store in (('64kB', 0, 'spool'), ('256kB', 0, 'spool'), ('256kB', 1, 'spool'),
+                                                   ('256kB', 0, 'heap'), ('256kB', 1, 'heap')):
+                        if store == 'heap' and magic == SPOOL:
+                            continue
+                        cursor_case(cluster, scroll, magic, '%s file %s, %s cursor, %s, %d threads, %s'
+                                    % (kind, name, scroll, memory, threads, store),
+                                    damage, helped(cluster, memory, threads, store))
         healthy(cluster, 'damage while reading')
 
 
-def helped(cluster, threads):
+def helped(cluster, memory, threads, store):
     """A session that leaves to helper threads all it can, or nothing."""
     settings = {'wiscsort.%s_threads' % work: threads for work in ('read', 'sort', 'write')}
-    return session(cluster, work_mem='256kB' if threads else '64kB', **settings)
+    settings['wiscsort.record_store'] = store
+    return session(cluster, work_mem=memory, **({} if common.options.core else settings))
 
 
-def cursor_case(cluster, scroll, magic, name, damage, threads):
-    cur = helped(cluster, threads)
+def cursor_case(cluster, scroll, magic, name, damage, cur):
     pid = common.backend(cur)
     cur.execute('BEGIN')
     cur.execute('DECLARE c %s CURSOR FOR %s' % (scroll, QUERY))
@@ -149,7 +152,7 @@ def gate_case(cluster, name, magic, damage, threads):
     """The input waits for a lock in its last rows; then the file is damaged."""
     guard = common.core(cluster)
     guard.execute('SELECT pg_advisory_lock(42)')
-    cur = helped(cluster, threads)
+    cur = helped(cluster, '256kB' if threads else '64kB', threads, 'spool')
     pid = common.backend(cur)
     sql = ('SELECT count(s.*) FROM (SELECT * FROM (SELECT gate(i, %d) AS i, k, pad FROM t OFFSET 0) r'
            ' ORDER BY k, i OFFSET 0) s' % (ROWS - 10))
