@@ -20,7 +20,7 @@ PGFILEDESC = "wiscsort - external sorts on keys and pointers"
 OBJS = \
 	src/wiscsort.o src/guc.o \
 	src/plan/orderings.o src/plan/paths.o src/plan/rewrite.o src/plan/cost.o src/plan/finish.o src/plan/heap.o \
-	src/key/keyspec.o src/key/normalize.o src/key/compare.o \
+	src/key/keyspec.o src/key/transform.o src/key/normalize.o src/key/compare.o \
 	src/index/indexmap.o src/index/sort.o src/index/ties.o \
 	src/run/runfile.o src/run/formation.o \
 	src/merge/losertree.o src/merge/gather.o src/merge/merge.o \

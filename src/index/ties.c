@@ -16,6 +16,11 @@
  *  - A key with a column that only its comparator can order: a sort of {first
  *	  key datum, pointer} pairs by the comparators; further columns are taken
  *	  from the rows.
+ *  - A key whose bytes are a guess (key/transform.c): by digits, and after
+ *	  GUESS_DIGITS by the comparators.  At the end each row is compared with the one
+ *	  before it.  If one is out of order, all are sorted by the comparators.  What
+ *	  is left of the guess in the prefixes is wiped out, so that merges use
+ *	  the comparators.
  *  - What is still tied after MAX_DIGITS digits (long values with much in
  *	  common): a sort of the entries that compares whole rows.
  *
@@ -30,6 +35,7 @@
 #include "utils/memutils.h"
 
 #define MAX_DIGITS		8
+#define GUESS_DIGITS	3
 #define PREFETCH_ROWS	16
 
 typedef struct Ties
@@ -37,6 +43,7 @@ typedef struct Ties
 	const WsKeySpec *spec;
 	const WsKeyRows *rows;
 	WsKeyPlace *place[2];
+	bool		guess;			/* the prefixes are a guess */
 } Ties;
 
 static WsKeyPlace *
@@ -241,13 +248,78 @@ settle(Ties *t, WsEntry *entries, Size n, int digits)
 		CHECK_FOR_INTERRUPTS();
 		if (group_equal(t, group, size))
 			continue;
-		if (t->spec->comparator)
+		if (t->spec->comparator && (!t->guess || digits >= GUESS_DIGITS))
 			settle_by_comparator(t, group, size);
 		else if (digits >= MAX_DIGITS)
 			sort_by_rows(group, size, t);
 		else
 			settle_by_digit(t, group, size, digits);
 	}
+}
+
+/*
+ * The part of a prefix that is not guessed: the null byte, if there is one, and
+ * behind a null everything.
+ */
+static inline ws_uint128
+certain_part(const Ties *t, WsEntry entry)
+{
+	const WsKeyColumn *col = &t->spec->cols[0];
+	ws_uint128	prefix = ws_entry_prefix(entry);
+	ws_uint128	null_byte = prefix >> (WS_PREFIX_BYTES * 8 - 8);
+
+	if (col->notnull)
+		return 0;
+	if (null_byte == (ws_uint128) (col->nulls_first ? 0 : 1))
+		return prefix;
+	return null_byte << (WS_PREFIX_BYTES * 8 - 8);
+}
+
+/* Have the entries a guess, or has it been wiped out already? */
+static bool
+has_guess(const Ties *t, const WsEntry *entries, Size n)
+{
+	for (Size i = 0; i < n; i++)
+		if (ws_entry_prefix(entries[i]) != certain_part(t, entries[i]))
+			return true;
+	return false;
+}
+
+/* Is each row not less than the one before it? */
+static bool
+in_order(Ties *t, const WsEntry *entries, Size n)
+{
+	WsKeyPlace *last = fetch(t, ws_entry_pointer(entries[0]), 0);
+
+	for (Size i = 1; i < n; i++)
+	{
+		WsKeyPlace *key;
+
+		if (i + PREFETCH_ROWS < n)
+			t->rows->prefetch(t->rows->store, ws_entry_pointer(entries[i + PREFETCH_ROWS]));
+		key = fetch(t, ws_entry_pointer(entries[i]), i % 2);
+		if (ws_key_compare(t->spec, 0, last->values, last->isnull,
+						   key->values, key->isnull) > 0)
+			return false;
+		last = key;
+		CHECK_FOR_INTERRUPTS();
+	}
+	return true;
+}
+
+/* Settles entries that have been sorted by a guess. */
+static void
+settle_guess(Ties *t, WsEntry *entries, Size n)
+{
+	bool		right = in_order(t, entries, n);
+
+	for (Size i = 0; i < n; i++)
+		entries[i] = ws_entry_make(certain_part(t, entries[i]), ws_entry_pointer(entries[i]));
+	t->guess = false;
+	if (right)
+		return;
+	ws_sort_entries(entries, n);
+	settle(t, entries, n, 1);
 }
 
 /*
@@ -261,10 +333,15 @@ ws_settle_ties(WsEntry *entries, Size n, const WsKeySpec *spec, const WsKeyRows 
 	MemoryContext work = AllocSetContextCreate(CurrentMemoryContext, "WiscSort ties",
 											   ALLOCSET_SMALL_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(work);
-	Ties		t = {spec, rows, {rows->make_place(rows->store), rows->make_place(rows->store)}};
+	Ties		t = {.spec = spec, .rows = rows};
 
+	t.place[0] = rows->make_place(rows->store);
+	t.place[1] = rows->make_place(rows->store);
 	rows->ready(rows->store);
+	t.guess = spec->guess && has_guess(&t, entries, n);
 	settle(&t, entries, n, 1);
+	if (t.guess)
+		settle_guess(&t, entries, n);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(work);	/* with what the comparators left */
 }

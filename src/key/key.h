@@ -40,6 +40,7 @@ typedef enum WsEncoding
 	WS_ENC_TIMETZ,
 	WS_ENC_ABBREVIATED,			/* SortSupport's abbreviated key, then comparator */
 	WS_ENC_NUMERIC,				/* the same, for numeric, whose order is reversed */
+	WS_ENC_TRANSFORMED,			/* a guess at text's order, to be verified; first column only */
 	WS_ENC_TEXT,				/* text, varchar under a C-like collation */
 	WS_ENC_BPCHAR,
 	WS_ENC_NAME,
@@ -55,6 +56,8 @@ typedef struct WsKeyColumn
 	bool		nulls_first;
 	bool		notnull;		/* known: no null byte */
 	SortSupport abbreviate;		/* makes abbreviated keys, or NULL */
+	struct WsTransform *transform;	/* guesses, or NULL */
+	bool		padded;			/* trailing blanks do not count (bpchar) */
 } WsKeyColumn;
 
 typedef struct WsKeySpec
@@ -65,6 +68,7 @@ typedef struct WsKeySpec
 	bool		exact;			/* the prefix is the whole key */
 	int			exact_bytes;	/* its width, if exact */
 	bool		comparator;		/* ties need the comparator, not more bytes */
+	bool		guess;			/* key bytes behind the first null byte are guessed */
 	SortSupport compare;		/* ncols full comparators */
 } WsKeySpec;
 
@@ -73,7 +77,7 @@ static inline bool
 ws_encoding_partial(WsEncoding encoding)
 {
 	return encoding == WS_ENC_NONE || encoding == WS_ENC_ABBREVIATED ||
-		encoding == WS_ENC_NUMERIC;
+		encoding == WS_ENC_NUMERIC || encoding == WS_ENC_TRANSFORMED;
 }
 
 /* Key length when the bytes do not tell the whole order. */
@@ -109,6 +113,17 @@ extern WsKeySpec *ws_keyspec_create(TupleDesc desc, int ncols, const AttrNumber 
 									const Oid *sortops, const Oid *collations,
 									const bool *nulls_first, const bool *notnull);
 extern WsEncoding ws_key_encoding(Oid sortop, Oid collation, bool *descending, int *width);
+extern bool ws_key_is_text(Oid sortop, bool *padded);
+
+/* ---- transform.c: guesses at the order of text ---- */
+#define WS_TRANSFORMED	1024	/* bytes of a transformed text at most */
+
+typedef struct WsTransform WsTransform;
+
+extern bool ws_transformable(Oid collation);
+extern WsTransform *ws_transform_create(Oid collation);
+extern Size ws_transform(const WsTransform *transform, const char *text, Size n,
+						 Size wanted, char *out);
 
 /* ---- normalize.c: pure ---- */
 extern WsEntry ws_key_entry(const WsKeySpec *spec, const Datum *values,

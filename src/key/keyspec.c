@@ -11,7 +11,8 @@
  * only (numeric, text under ICU collations, inet).
  *
  * Collations: only byte order (C, POSIX, builtin C) is encoded.  strxfrm of
- * libc is not trusted to agree with strcoll, as in core.
+ * libc is not trusted to agree with strcoll, as in core, but makes a guess for
+ * the first column (transform.c).
  *-------------------------------------------------------------------------
  */
 #include "key/key.h"
@@ -125,6 +126,35 @@ find_abbreviation(WsKeyColumn *col, Oid sortop, Oid collation)
 	col->abbreviate = ssup;
 }
 
+/* Is it text, of whatever collation, that the operator orders? */
+bool
+ws_key_is_text(Oid sortop, bool *padded)
+{
+	Oid			opfamily;
+	Oid			opcintype;
+	bool		descending;
+	Oid			proc;
+
+	if (!ws_ordering_op(sortop, &opfamily, &opcintype, &descending))
+		return false;
+	proc = get_opfamily_proc(opfamily, opcintype, opcintype, BTORDER_PROC);
+	*padded = proc == F_BPCHARCMP;
+	return proc == F_BTTEXTCMP || proc == F_BPCHARCMP;
+}
+
+/* Makes the column one whose order is guessed, if it can be. */
+static bool
+find_transform(WsKeyColumn *col, Oid sortop, Oid collation)
+{
+	if (!ws_key_is_text(sortop, &col->padded))
+		return false;
+	col->transform = ws_transform_create(collation);
+	if (col->transform == NULL)
+		return false;
+	col->encoding = WS_ENC_TRANSFORMED;
+	return true;
+}
+
 /*
  * Builds the key specification for rows of type `desc`, in
  * CurrentMemoryContext.  All arrays have `ncols` members; `notnull[i]` says
@@ -164,6 +194,8 @@ ws_keyspec_create(TupleDesc desc, int ncols, const AttrNumber *attnos,
 		{
 			find_abbreviation(col, sortops[i], collations[i]);
 			spec->comparator = true;
+			if (i == 0 && col->encoding == WS_ENC_NONE)
+				spec->guess = find_transform(col, sortops[i], collations[i]);
 		}
 		if (col->width == 0 || spec->comparator)
 			fixed = false;

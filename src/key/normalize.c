@@ -12,6 +12,7 @@
  *	text, bpchar, name	their bytes, then 00 (no value contains a zero byte);
  *						bpchar without its trailing blanks
  *	bytea				00 written as 00 FF, then 00 00
+ *	text under libc		strxfrm's bytes, which are a guess (transform.c)
  *	numeric, text under	core's abbreviated key (SortSupport), which is not
  *	ICU, inet, ...		decisive on ties
  *
@@ -201,6 +202,26 @@ put_bytea(Window *w, const uint8 *bytes, Size n, uint8 invert)
 	put_byte(w, invert);
 }
 
+/* Appends the guess at a text's order. */
+static void
+put_transformed(Window *w, const WsKeyColumn *col, Datum value)
+{
+	struct varlena *v = PG_DETOAST_DATUM_PACKED(value);
+	const char *text = VARDATA_ANY(v);
+	Size		n = VARSIZE_ANY_EXHDR(v);
+	char		out[WS_TRANSFORMED];
+	Size		length;
+
+	if (col->padded)
+		while (n > 0 && text[n - 1] == ' ')
+			n--;
+	length = ws_transform(col->transform, text, n, w->skip + WS_PREFIX_BYTES, out);
+	put_bytes(w, (const uint8 *) out, length, col->descending ? 0xFF : 0);
+	put_byte(w, col->descending ? 0xFF : 0);
+	if ((Pointer) v != DatumGetPointer(value))
+		pfree(v);
+}
+
 /* Appends one non-null value. */
 static void
 put_value(Window *w, const WsKeyColumn *col, Datum value)
@@ -269,7 +290,9 @@ ws_key_window(const WsKeySpec *spec, const Datum *values, const bool *isnull,
 				unexpected_null();
 			continue;
 		}
-		if (col->encoding != WS_ENC_NONE)
+		if (col->encoding == WS_ENC_TRANSFORMED)
+			put_transformed(&w, col, values[att]);
+		else if (col->encoding != WS_ENC_NONE)
 			put_value(&w, col, values[att]);
 		if (ws_encoding_partial(col->encoding))
 			return WS_KEY_UNBOUNDED;

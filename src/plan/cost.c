@@ -46,6 +46,7 @@
 #define IO_SHARE			1.0		/* of seq_page_cost, buffered large I/O */
 #define ABBREVIATED_SHARE	0.3		/* ties that an abbreviation leaves */
 #define TEXT_SHARE			0.15	/* ties that a prefix of text leaves */
+#define GUESS_SHARE			0.5		/* verifying a guess, and merging by comparator */
 #define COMPARATOR_SHARE	1.3		/* no prefix at all */
 /* What a row takes in tuplesort's memory beside its data: SortTuple, chunk, header. */
 #define TUPLESORT_OVERHEAD	(24 + 16 + 16)
@@ -108,12 +109,14 @@ comparison_share(List *pathkeys)
 	Oid			lt = get_opfamily_member(first->pk_opfamily, em->em_datatype,
 										 em->em_datatype, BTLessStrategyNumber);
 	bool		descending;
+	bool		padded;
 	int			width;
 
 	switch (ws_key_encoding(lt, ec->ec_collation, &descending, &width))
 	{
 		case WS_ENC_NONE:
-			return COMPARATOR_SHARE;
+			return ws_key_is_text(lt, &padded) && ws_transformable(ec->ec_collation) ?
+				GUESS_SHARE : COMPARATOR_SHARE;
 		case WS_ENC_NUMERIC:
 			return ABBREVIATED_SHARE;
 		case WS_ENC_TEXT:
@@ -197,7 +200,7 @@ ws_cost_heap_sort(Path *path, const Path *input, List *pathkeys, const RelOptInf
 {
 	double		width = input->pathtarget->width + ROW_OVERHEAD;
 	double		spool = comparison_share(pathkeys) > 0 ? input->rows * width : 0;
-	double		avoided = input->rows * (rel->reltarget->width + ROW_OVERHEAD) / BLCKSZ;
+	double		avoided = (input->rows * (rel->reltarget->width + ROW_OVERHEAD) - spool) / BLCKSZ;
 	double		fresh = Max(0, avoided - effective_cache_size * RECYCLED);
 	Cost		more = cpu_tuple_cost * HEAP_SHARE * input->rows - seq_page_cost * FRESH_SHARE * fresh;
 	Cost		fetch = cpu_tuple_cost * FETCH_SHARE;

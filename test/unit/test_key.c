@@ -51,6 +51,14 @@ errfinish(const char *file, int line, const char *function)
 	exit(1);
 }
 
+Size
+ws_transform(const WsTransform *transform, const char *text, Size n, Size wanted, char *out)
+{
+	n = Min(n, WS_TRANSFORMED);
+	memcpy(out, text, n);
+	return n;
+}
+
 #include "../../src/key/normalize.c"
 
 #define MAX_KEY 64

@@ -1,0 +1,141 @@
+/*-------------------------------------------------------------------------
+ * transform.c - a guess at the order of text under a collation of libc.
+ *
+ * strxfrm makes byte strings of texts that should compare as strcoll compares
+ * the texts, but there are versions of libc where they do not always, which is
+ * why core has given up abbreviated keys for these collations.  Here they are a
+ * guess, and nothing depends on it but speed: a piece of the IndexMap is sorted
+ * by transformed keys, and then each row is compared with the one before it by the
+ * comparator (index/ties.c): n comparisons instead of n log n.
+ *
+ * Only as much of a text is transformed as the bytes asked for are likely to
+ * come from.
+ *
+ * The locale is opened by name, and belongs to the memory context.
+ *-------------------------------------------------------------------------
+ */
+#include "key/key.h"
+
+#include <locale.h>
+#include <string.h>
+
+#include "access/htup_details.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_database.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/syscache.h"
+
+/* Bytes of text for so many bytes of transformed text, and more than enough. */
+#define SOURCE_BYTES(wanted)	((wanted) * 2 + 16)
+#define SOURCE_LIMIT			256
+
+struct WsTransform
+{
+	locale_t	locale;
+	MemoryContextCallback callback;
+};
+
+static char *
+text_attribute(int cache, HeapTuple tuple, AttrNumber attno)
+{
+	bool		isnull;
+	Datum		datum = SysCacheGetAttr(cache, tuple, attno, &isnull);
+
+	return isnull ? NULL : TextDatumGetCString(datum);
+}
+
+/*
+ * The name of the libc locale behind a collation, palloc'd; NULL if it is of
+ * another provider, not deterministic, or ordered as bytes.
+ */
+static char *
+libc_locale(Oid collation)
+{
+	char	   *name = NULL;
+	HeapTuple	tuple;
+
+	if (!OidIsValid(collation) || ws_collation_is_c(collation))
+		return NULL;
+	if (collation == DEFAULT_COLLATION_OID)
+	{
+		tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
+		if (HeapTupleIsValid(tuple) &&
+			((Form_pg_database) GETSTRUCT(tuple))->datlocprovider == COLLPROVIDER_LIBC)
+			name = text_attribute(DATABASEOID, tuple, Anum_pg_database_datcollate);
+	}
+	else
+	{
+		tuple = SearchSysCache1(COLLOID, ObjectIdGetDatum(collation));
+		if (HeapTupleIsValid(tuple) &&
+			((Form_pg_collation) GETSTRUCT(tuple))->collprovider == COLLPROVIDER_LIBC &&
+			((Form_pg_collation) GETSTRUCT(tuple))->collisdeterministic)
+			name = text_attribute(COLLOID, tuple, Anum_pg_collation_collcollate);
+	}
+	if (HeapTupleIsValid(tuple))
+		ReleaseSysCache(tuple);
+	return name;
+}
+
+/* Can text under this collation be transformed? */
+bool
+ws_transformable(Oid collation)
+{
+	return libc_locale(collation) != NULL;
+}
+
+static void
+close_locale(void *arg)
+{
+	freelocale(((WsTransform *) arg)->locale);
+}
+
+/*
+ * The transformation for a collation, in CurrentMemoryContext, or NULL if it has
+ * none.
+ */
+WsTransform *
+ws_transform_create(Oid collation)
+{
+	char	   *name = libc_locale(collation);
+	locale_t	locale;
+	WsTransform *transform;
+
+	if (name == NULL)
+		return NULL;
+	locale = newlocale(LC_COLLATE_MASK | LC_CTYPE_MASK, name, (locale_t) 0);
+	if (locale == (locale_t) 0)
+		return NULL;
+	transform = palloc0(sizeof(WsTransform));
+	transform->locale = locale;
+	transform->callback.func = close_locale;
+	transform->callback.arg = transform;
+	MemoryContextRegisterResetCallback(CurrentMemoryContext, &transform->callback);
+	return transform;
+}
+
+/*
+ * Transforms a text of n bytes, of which `wanted` bytes will be looked at, into
+ * out[WS_TRANSFORMED].  Returns the number of bytes.
+ */
+Size
+ws_transform(const WsTransform *transform, const char *text, Size n, Size wanted, char *out)
+{
+	char		source[SOURCE_LIMIT + 1];
+	Size		length = Min(n, Min(SOURCE_BYTES(wanted), SOURCE_LIMIT));
+	Size		result;
+
+	for (;;)
+	{
+		/* not in the middle of a character (of UTF-8) */
+		while (length > 0 && length < n && (text[length] & 0xC0) == 0x80)
+			length--;
+		memcpy(source, text, length);
+		source[length] = '\0';
+		result = strxfrm_l(out, source, WS_TRANSFORMED, transform->locale);
+		if (result < WS_TRANSFORMED)
+			return result;
+		length /= 2;
+	}
+}

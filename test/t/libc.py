@@ -1,0 +1,80 @@
+#!/usr/bin/python3
+"""Text under a collation of libc: sorted by a guess that is verified, also where
+the guess is wrong.  The locale is made for the test, if its sources are there."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+
+import common
+from common import check, healthy, rows, session, skip, uses
+
+SOURCES = '/usr/share/i18n/locales/en_US'
+TEXTS = {
+    'words': "initcap(translate(substr(md5(i::text), 1, 5 + i % 7), '0123456789', 'ghijklmnop')) ||"
+             " CASE i % 4 WHEN 0 THEN '' WHEN 1 THEN ' ' || i % 10 WHEN 2 THEN '-x' ELSE 'é' END",
+    'case and accents': "translate(substr(md5((i % 3000)::text), 1, 3), '0123456789abcdef', 'aAbBeEéÉèEoOöÖuU')",
+    'a common beginning': "'customer number ' || i * 7919 % 10007",
+    'a long common beginning': "repeat('the same ', 12) || i * 7919 % 10007",
+    'few': "'value ' || i % 7",
+    # strxfrm ignores these characters: what it is shown of the text says nothing
+    'ignored beginnings': "repeat(chr(1 + i % 5), 50 + i % 30) || md5(i::text)",
+    'ignored characters': "chr(1 + i % 8) || md5((i % 5000)::text) || chr(1 + i % 3)",
+    'nulls and empty': "CASE WHEN i % 3 = 0 THEN NULL WHEN i % 5 = 0 THEN '' ELSE md5(i::text) END",
+    'blanks': "repeat(' ', i % 3) || md5((i % 900)::text) || repeat(' ', i % 4)",
+}
+ORDERS = ['t, i', 't DESC, i', 't DESC NULLS LAST, n, i', 'p, i', 'n, t, i', 'd, i']
+
+
+def compare(cluster, name):
+    for order in ORDERS:
+        query = 'SELECT i, t, n FROM x ORDER BY ' + order
+        wanted = rows(common.core(cluster), query)
+        for settings in ({'work_mem': '64kB', 'wiscsort.sort_threads': '0'},
+                         {'work_mem': '1MB', 'wiscsort.sort_threads': '1'},
+                         {'work_mem': '1MB', 'wiscsort.record_store': 'heap', 'wiscsort.sort_kernel': 'template'},
+                         {'work_mem': '64MB'}):
+            if common.options.core:
+                settings = {'work_mem': settings['work_mem']}
+            cur = session(cluster, **settings)
+            if order == 't, i':
+                uses(cur, query)
+            check(rows(cur, query) == wanted, '%s by %s, %s' % (name, order, settings['work_mem']), settings)
+            cur.execute('BEGIN')
+            cur.execute('DECLARE c SCROLL CURSOR FOR ' + query)
+            cur.execute('MOVE LAST FROM c')
+            check(rows(cur, 'FETCH BACKWARD ALL FROM c') == wanted[-2::-1],
+                  '%s by %s, %s, backward' % (name, order, settings['work_mem']), settings)
+            cur.execute('ROLLBACK')
+            cur.connection.close()
+
+
+def collated():
+    if not os.path.exists(SOURCES) or shutil.which('localedef') is None:
+        return skip('text under libc collations', 'no localedef, or no sources of locales')
+    with tempfile.TemporaryDirectory(prefix='wiscsort-locale-') as place:
+        os.chmod(place, 0o755)
+        made = subprocess.run(['localedef', '--no-archive', '-i', 'en_US', '-f', 'UTF-8',
+                               os.path.join(place, 'en_US.utf8')], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True)
+        if not check(made.returncode == 0, 'the locale is made', made.stdout):
+            return
+        os.environ['LOCPATH'] = place
+        with common.server() as cluster:
+            cur = common.core(cluster)
+            cur.execute("CREATE COLLATION us (provider = libc, locale = 'en_US.utf8')")
+            for name, text in TEXTS.items():
+                cur.execute('DROP TABLE IF EXISTS x')
+                cur.execute('CREATE TABLE x (i int, t text COLLATE us, n numeric, p char(40) COLLATE us,'
+                            ' d varchar COLLATE "C.utf8")')
+                cur.execute('INSERT INTO x SELECT i, v, i % 10, left(v, 40), v FROM'
+                            ' (SELECT i, ' + text + ' AS v FROM generate_series(1, 12000) i) s')
+                cur.execute('ANALYZE x')
+                compare(cluster, name)
+            healthy(cluster, 'libc')
+        del os.environ['LOCPATH']
+
+
+if __name__ == '__main__':
+    common.run([collated])
