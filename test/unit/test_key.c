@@ -11,6 +11,8 @@
  */
 #include "unit.h"
 
+#include "key/key.h"
+
 #include <float.h>
 #include <math.h>
 
