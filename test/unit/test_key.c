@@ -114,7 +114,7 @@ reference(const WsKeyColumn *col, Compare compare, Value a, Value b)
 static WsKeyColumn
 column(WsEncoding encoding, int width, int options)
 {
-	WsKeyColumn col = {1, encoding, width, options & 1, (options & 2) != 0, (options & 4) != 0, NULL};
+	WsKeyColumn col = {1, encoding, width, options & 1, (options & 2) != 0, (options & 4) != 0, NULL, NULL, false};
 
 	return col;
 }
@@ -122,7 +122,7 @@ column(WsEncoding encoding, int width, int options)
 static WsKeySpec
 spec_of(WsKeyColumn *cols, int n)
 {
-	WsKeySpec	spec = {n, cols, n, true, 0, false, NULL};
+	WsKeySpec	spec = {n, cols, n, true, 0, false, false, NULL};
 
 	for (int i = 0; i < n; i++)
 	{
