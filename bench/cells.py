@@ -33,6 +33,7 @@ KEYS = {
     'text_icu': ([('k', 'text COLLATE "und-x-icu"',
                    "translate(lpad(to_hex(u >> 14), 12, '0'),"
                    " '0123456789abcdef', 'aBcDéFgHïJkLmÑoP')")], 14),
+    'text_libc': ([('k', 'text COLLATE "C.utf8"', "lpad(to_hex(u >> 14), 12, '0')")], 12),
     'text_int4desc': ([('k', 'text COLLATE "C"', "lpad(to_hex(u >> 42), 8, '0')"),
                        ('k2', 'int4', '-((u >> 11) & 2147483647)::int4')], 12),
 }
