@@ -115,8 +115,10 @@ comparison_share(List *pathkeys)
 	switch (ws_key_encoding(lt, ec->ec_collation, &descending, &width))
 	{
 		case WS_ENC_NONE:
-			return ws_key_is_text(lt, &padded) && ws_transformable(ec->ec_collation) ?
-				GUESS_SHARE : COMPARATOR_SHARE;
+			if (!ws_key_is_text(lt, &padded))
+				return COMPARATOR_SHARE;
+			/* of libc, or of ICU, whose sort keys core abbreviates */
+			return ws_transformable(ec->ec_collation) ? GUESS_SHARE : ABBREVIATED_SHARE;
 		case WS_ENC_NUMERIC:
 			return ABBREVIATED_SHARE;
 		case WS_ENC_TEXT:
