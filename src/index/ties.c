@@ -5,8 +5,8 @@
  * arrival order.  A group whose prefix is the whole key (told from its
  * bytes) is settled: equal rows stay in arrival order.  Otherwise:
  *
- *  - A group whose rows all have the same key: found out by comparing them
- *	  with the first one.
+ *  - A group whose rows all have the same key: found out by comparing each with
+ *	  the one before it.
  *  - A key that is bytes throughout: the prefix of every entry in the group
  *	  is overwritten with the next WS_PREFIX_BYTES bytes of its key, taken
  *	  from the row; the group is sorted by the same kernel, and its own groups
@@ -205,25 +205,27 @@ group_complete(Ties *t, WsEntry entry, int digits)
 }
 
 /*
- * Have all rows of the group the same key?  Few distinct keys are common, and
- * this reads each row once, while every further digit would read it again.
- * Gives up at the first row that differs, which is an early one if many do.
+ * Has each row the same key as the one before it, or with `ascending` at least
+ * not a smaller one?  Reads each row once, and gives up at the first that has not.
  */
 static bool
-group_equal(Ties *t, const WsEntry *group, Size n)
+each_follows(Ties *t, const WsEntry *entries, Size n, bool ascending)
 {
-	WsKeyPlace *first = fetch(t, ws_entry_pointer(group[0]), 0);
+	WsKeyPlace *last = fetch(t, ws_entry_pointer(entries[0]), 0);
 
 	for (Size i = 1; i < n; i++)
 	{
-		WsKeyPlace *other;
+		WsKeyPlace *key;
+		int			cmp;
 
 		if (i + PREFETCH_ROWS < n)
-			t->rows->prefetch(t->rows->store, ws_entry_pointer(group[i + PREFETCH_ROWS]));
-		other = fetch(t, ws_entry_pointer(group[i]), 1);
-		if (ws_key_compare(t->spec, 0, first->values, first->isnull,
-						   other->values, other->isnull) != 0)
+			t->rows->prefetch(t->rows->store, ws_entry_pointer(entries[i + PREFETCH_ROWS]));
+		key = fetch(t, ws_entry_pointer(entries[i]), i % 2);
+		cmp = ws_key_compare(t->spec, 0, last->values, last->isnull,
+							 key->values, key->isnull);
+		if (ascending ? cmp > 0 : cmp != 0)
 			return false;
+		last = key;
 		CHECK_FOR_INTERRUPTS();
 	}
 	return true;
@@ -246,7 +248,9 @@ settle(Ties *t, WsEntry *entries, Size n, int digits)
 		if (size == 1 || group_complete(t, group[0], digits))
 			continue;
 		CHECK_FOR_INTERRUPTS();
-		if (group_equal(t, group, size))
+
+		/* few distinct keys are common, and every further digit reads the rows again */
+		if (each_follows(t, group, size, false))
 			continue;
 		if (t->spec->comparator && (!t->guess || digits >= GUESS_DIGITS))
 			settle_by_comparator(t, group, size);
@@ -285,33 +289,11 @@ has_guess(const Ties *t, const WsEntry *entries, Size n)
 	return false;
 }
 
-/* Is each row not less than the one before it? */
-static bool
-in_order(Ties *t, const WsEntry *entries, Size n)
-{
-	WsKeyPlace *last = fetch(t, ws_entry_pointer(entries[0]), 0);
-
-	for (Size i = 1; i < n; i++)
-	{
-		WsKeyPlace *key;
-
-		if (i + PREFETCH_ROWS < n)
-			t->rows->prefetch(t->rows->store, ws_entry_pointer(entries[i + PREFETCH_ROWS]));
-		key = fetch(t, ws_entry_pointer(entries[i]), i % 2);
-		if (ws_key_compare(t->spec, 0, last->values, last->isnull,
-						   key->values, key->isnull) > 0)
-			return false;
-		last = key;
-		CHECK_FOR_INTERRUPTS();
-	}
-	return true;
-}
-
 /* Settles entries that have been sorted by a guess. */
 static void
 settle_guess(Ties *t, WsEntry *entries, Size n)
 {
-	bool		right = in_order(t, entries, n);
+	bool		right = each_follows(t, entries, n, true);
 
 	for (Size i = 0; i < n; i++)
 		entries[i] = ws_entry_make(certain_part(t, entries[i]), ws_entry_pointer(entries[i]));

@@ -99,16 +99,14 @@ WsTransform *
 ws_transform_create(Oid collation)
 {
 	char	   *name = libc_locale(collation);
-	locale_t	locale;
 	WsTransform *transform;
 
 	if (name == NULL)
 		return NULL;
-	locale = newlocale(LC_COLLATE_MASK | LC_CTYPE_MASK, name, (locale_t) 0);
-	if (locale == (locale_t) 0)
-		return NULL;
 	transform = palloc0(sizeof(WsTransform));
-	transform->locale = locale;
+	transform->locale = newlocale(LC_COLLATE_MASK | LC_CTYPE_MASK, name, (locale_t) 0);
+	if (transform->locale == (locale_t) 0)
+		return NULL;
 	transform->callback.func = close_locale;
 	transform->callback.arg = transform;
 	MemoryContextRegisterResetCallback(CurrentMemoryContext, &transform->callback);

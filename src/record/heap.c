@@ -347,6 +347,9 @@ lay_out(WsHeap *h)
 	Size		most = h->memory - Min(order, h->memory);
 
 	ws_region_commit(h->region, Max(Min(wish, most), h->rows * PER_ROW + MAXIMUM_ALIGNOF));
+	/* no page of it shall be a new one under the mapping locks */
+	for (; h->touched < h->region->committed; h->touched += 4096)
+		h->region->base[h->touched] = 0;
 	h->where = (uint32 *) h->region->base;
 	h->arena = (char *) MAXALIGN(h->where + h->rows);
 	h->room = h->region->base + h->region->committed - h->arena;

@@ -115,6 +115,7 @@ typedef struct WsHeap
 	Size		room;			/* bytes */
 	Size		used;			/* of them */
 	Size		wanted;			/* what all rows would have taken */
+	Size		touched;		/* bytes of the region that have their pages */
 	double		average;		/* bytes of a row in the arena */
 	char	   *single;			/* a row that found no room there */
 	WsHeapStats stats;

@@ -23,7 +23,7 @@
  *	  the block is left to the buffer manager.
  *
  * The caller touches the pages it is going to need before (ws_direct_touch),
- * so that no I/O happens under the lock; nothing under it allocates, looks for
+ * so that I/O under the lock takes a page evicted in between; nothing under it allocates, looks for
  * interrupts, or raises errors, except for a page that the device cannot
  * deliver (io/sigbus.c), whose ERROR releases the locks.  They are held for at
  * most WS_DIRECT_BLOCKS blocks, some microseconds.
@@ -272,8 +272,8 @@ take_locks(WsDirect *d)
  * between ws_direct_share and ws_direct_unshare.
  *
  * All locks are taken together, in ascending order as everybody does who takes
- * two: an atomic operation between two blocks would keep the CPU from
- * overlapping their cache misses.
+ * two, so that rows in buffers, whose addresses are known only then, can be
+ * prefetched for all blocks.  For files it makes no measurable difference.
  */
 int
 ws_direct_lock(WsDirect *d, WsDirectBlock *blocks, int n, bool files)
