@@ -25,7 +25,7 @@ OBJS = \
 	src/run/runfile.o src/run/formation.o \
 	src/merge/losertree.o src/merge/gather.o src/merge/merge.o \
 	src/record/spool.o src/record/spoolread.o src/record/window.o src/record/ahead.o src/record/heap.o src/record/heap_order.o src/record/heap_direct.o \
-	src/io/tempfile.o src/io/region.o src/io/sigbus.o src/io/helper.o \
+	src/io/tempfile.o src/io/region.o src/io/sigbus.o src/io/helper.o src/io/team.o \
 	src/exec/node.o src/exec/sorter.o src/exec/explain.o
 
 REGRESS = setup types multi plans cursors executor merge threads heap explain errors corner

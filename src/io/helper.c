@@ -52,7 +52,7 @@ struct WsHelper
 	pthread_cond_t done;		/* a chore was done */
 	WsChore    *head;			/* the one being done, then those queued */
 	WsChore    *tail;
-	bool		stop;
+	volatile bool stop;			/* also looked at without the lock */
 	bool		idle;			/* the thread sleeps */
 	bool		awaited;		/* the backend sleeps */
 	pg_atomic_uint32 queued;	/* chores in the list, to look at without the lock */
@@ -263,6 +263,13 @@ bool
 ws_chore_is_done(const WsChore *chore)
 {
 	return pg_atomic_read_u32((pg_atomic_uint32 *) &chore->state) == WS_CHORE_DONE;
+}
+
+/* For chores that last: must they come to an end? */
+bool
+ws_helper_is_stopping(WsHelper *h)
+{
+	return h->stop;
 }
 
 /* Ends a helper: drops its queue, waits for the chore in hand.  NULL is fine. */

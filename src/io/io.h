@@ -55,7 +55,35 @@ extern WsHelper *ws_helper_start(int threads, bool worthwhile);
 extern void ws_helper_submit(WsHelper *h, WsChore *chore);
 extern bool ws_chore_is_done(const WsChore *chore);
 extern bool ws_helper_wait(WsHelper *h, WsChore *chore);
+extern bool ws_helper_is_stopping(WsHelper *h);
 extern void ws_helper_stop(WsHelper *h);
+
+/* ---- team.c: loops that the backend and a helper do together ---- */
+#define WS_TEAM_ITEMS	255
+#define WS_TEAM_BACKEND	0
+#define WS_TEAM_HELPER	1
+
+typedef void (*WsTeamWork) (void *arg, int item, int side);
+
+typedef struct WsTeam
+{
+	WsChore		chore;			/* must be first */
+	WsHelper   *helper;
+	bool		on_duty;
+	volatile bool dismissed;
+	WsTeamWork	work;			/* of the loop */
+	void	   *arg;
+	uint32		loop;			/* its number */
+	pg_atomic_uint64 turn;		/* what of it is taken (team.c) */
+	pg_atomic_uint32 served;	/* items the helper has done */
+	uint32		expected;		/* items it has taken, up to the last loop */
+	volatile bool fault;		/* one of them could not read its mapping */
+} WsTeam;
+
+extern void ws_team_init(WsTeam *team, WsHelper *helper);
+extern void ws_team_start(WsTeam *team);
+extern void ws_team_end(WsTeam *team);
+extern bool ws_team_run(WsTeam *team, WsTeamWork work, void *arg, int n);
 
 /* ---- tempfile.c: one temporary file under PostgreSQL's virtual files ---- */
 typedef struct WsMapping WsMapping;
@@ -113,5 +141,6 @@ extern void ws_sigbus_forget(WsMapping *mapping);
 extern __thread sigjmp_buf *ws_fault_jump;
 
 extern void ws_corrupt(const char *filename, const char *what) __attribute__((noreturn));
+extern void ws_bad_table(const char *filename) __attribute__((noreturn));
 
 #endif							/* WS_IO_H */

@@ -42,8 +42,8 @@ ws_corrupt(const char *filename, const char *what)
 }
 
 /* The same of a table's file. */
-static void
-bad_table(const char *filename)
+void
+ws_bad_table(const char *filename)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_DATA_CORRUPTED),
@@ -67,7 +67,7 @@ on_sigbus(int signo, siginfo_t *info, void *context)
 			{
 				/* nobody shall wait for us while the client is told */
 				LWLockReleaseAll();
-				bad_table(m->name);
+				ws_bad_table(m->name);
 			}
 			ws_corrupt(m->name, "A page of it could not be read: it is shorter than what was written to it, or the device failed.");
 		}

@@ -42,7 +42,11 @@
 #define MAX_ROWS		WS_PIECE_ENTRIES
 #define NO_ROOM			((uint32) 1 << 31)	/* of `where`: the rest is an entry's number */
 #define GROUP			32		/* copies prefetched at one go */
-#define GROUP_ROWS		128		/* rows fetched at one go, about */
+#define HOLD_ROWS		128		/* rows fetched under the same locks, about */
+#define BATCH_HOLDS		8
+#define ITEM_BLOCKS		8		/* of a hold, copied by the same thread */
+#define TEAM_ROWS		1024	/* windows that are worth a team */
+#define PART			((Size) 64 * 1024)	/* of the arena, for one side */
 
 /* Of a row, beside the arena; and in front of it there. */
 #define PER_ROW			sizeof(uint32)
@@ -81,6 +85,10 @@ ws_heap_create(Relation rel, const WsPointers *pointers, Size memory)
 	if (ws_direct_read == WS_DIRECT_ON ||
 		(ws_direct_read == WS_DIRECT_AUTO && blocks <= (BlockNumber) effective_cache_size))
 		h->direct = ws_direct_create(rel);
+	h->team = palloc(sizeof(WsTeam));
+	ws_team_init(h->team, h->source->helper);
+	h->touching = palloc(BATCH_HOLDS * WS_DIRECT_BLOCKS * sizeof(WsDirectBlock));
+	pg_atomic_init_u64(&h->used, 0);
 	ws_heap_restart(h, 0);
 	return h;
 }
@@ -148,12 +156,32 @@ put_row(char *to, uint64 pointer, const char *row, Size length)
 	copy_bytes(to + ROW_FRONT, row, length);
 }
 
+/* Room for `bytes` in the arena, or NULL if there is no more. */
+static inline char *
+make_room(WsHeap *h, WsHeapSide *side, Size bytes)
+{
+	char	   *place;
+
+	if (unlikely(side->used + bytes > side->end))
+	{
+		Size		start = pg_atomic_fetch_add_u64(&h->used, h->part);
+
+		if (start + bytes > h->room)
+			return NULL;
+		side->used = start;
+		side->end = Min(start + h->part, h->room);
+	}
+	place = h->arena + side->used;
+	side->used += bytes;
+	return place;
+}
+
 /*
  * Copies the rows of one block that entries [from, end) name.  Returns the
  * first entry whose row is not there, or `end`.  Raises nothing.
  */
 static Size
-copy_rows(WsHeap *h, const char *page, Size from, Size end)
+copy_rows(WsHeap *h, WsHeapSide *side, const char *page, Size from, Size end)
 {
 	for (; from < end; from++)
 	{
@@ -161,16 +189,17 @@ copy_rows(WsHeap *h, const char *page, Size from, Size end)
 		Size		length;
 		Size		bytes;
 		const char *row = find_row(page, ws_pointer_offset(e.hi), &length);
+		char	   *place;
 
 		if (unlikely(row == NULL))
 			break;
 		bytes = MAXALIGN(ROW_FRONT + length);
-		h->wanted += bytes;
-		if (likely(h->used + bytes <= h->room))
+		side->wanted += bytes;
+		place = make_room(h, side, bytes);
+		if (likely(place != NULL))
 		{
-			put_row(h->arena + h->used, e.hi, row, length);
-			h->where[e.lo] = (uint32) (h->used / MAXIMUM_ALIGNOF);
-			h->used += bytes;
+			put_row(place, e.hi, row, length);
+			h->where[e.lo] = (uint32) ((place - h->arena) / MAXIMUM_ALIGNOF);
 		}
 		else
 			h->where[e.lo] = NO_ROOM | (uint32) from;
@@ -188,7 +217,7 @@ copy_buffered(WsHeap *h, Size from, Size end)
 	Size		done;
 
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
-	done = copy_rows(h, BufferGetPage(buffer), from, end);
+	done = copy_rows(h, &h->sides[WS_TEAM_BACKEND], BufferGetPage(buffer), from, end);
 	UnlockReleaseBuffer(buffer);
 	h->stats.buffered++;
 	if (unlikely(done < end))
@@ -225,16 +254,36 @@ count_visits(WsHeap *h, int direct, int shared)
 		ws_count_io_hit((uint32) shared);
 }
 
-/* Touches the rows of blocks, in two steps whose misses overlap. */
+/*
+ * What follows is done by the backend and its helper together, in items
+ * (io/team.c): the backend takes them from the front, the helper from the back.
+ */
+
+/* Touches rows in the table's files, in two steps whose misses overlap. */
 static void
-touch_files(WsHeap *h, WsDirectBlock *blocks, int n)
+touch_rows(WsHeap *h, const WsDirectBlock *blocks, int n)
 {
 	for (int i = 0; i < n; i++)
-		blocks[i].page = ws_direct_touch(h->direct, blocks[i].block,
-										 ws_pointer_offset(h->order[blocks[i].from].hi));
+		if (blocks[i].page != NULL)
+			ws_direct_touch(blocks[i].page, ws_pointer_offset(h->order[blocks[i].from].hi));
 	for (int i = 0; i < n; i++)
 		for (Size e = blocks[i].from; e < blocks[i].end && blocks[i].page != NULL; e++)
 			ws_direct_touch_row(blocks[i].page, ws_pointer_offset(h->order[e].hi));
+}
+
+/*
+ * The rows of a batch.  The first half of the items are the first halves of its
+ * holds, the others the second halves in reverse order: so that whoever touches
+ * blocks is likely to copy from them.
+ */
+static void
+touch_batch(void *arg, int item, int side)
+{
+	WsHeap	   *h = arg;
+	int			hold = item < BATCH_HOLDS ? item : 2 * BATCH_HOLDS - 1 - item;
+
+	touch_rows(h, h->touching + hold * WS_DIRECT_BLOCKS + (item < BATCH_HOLDS ? 0 : WS_DIRECT_BLOCKS / 2),
+			   WS_DIRECT_BLOCKS / 2);
 }
 
 /* The same for pages in shared buffers, which always are in memory. */
@@ -242,90 +291,137 @@ static void
 prefetch_buffers(WsHeap *h, WsDirectBlock *blocks, int n)
 {
 	for (int i = 0; i < n; i++)
-		if (blocks[i].buffer >= 0)
+		if (blocks[i].buffer >= 0 && blocks[i].page != NULL)
 			__builtin_prefetch(blocks[i].page + SizeOfPageHeaderData + sizeof(ItemIdData) *
 							   ws_pointer_offset(h->order[blocks[i].from].hi));
 	for (int i = 0; i < n; i++)
-		for (Size e = blocks[i].from; e < blocks[i].end && blocks[i].buffer >= 0; e++)
+		for (Size e = blocks[i].from; e < blocks[i].end && blocks[i].buffer >= 0 && blocks[i].page != NULL; e++)
 			ws_direct_touch_row(blocks[i].page, ws_pointer_offset(h->order[e].hi));
 }
 
-/*
- * Fetches the rows of some blocks directly, as far as that is possible: from
- * the table's files only with `files`.  Returns how many blocks are left, and
- * moves these to the front.
- */
-static int
-fetch_directly(WsHeap *h, WsDirectBlock *blocks, int n, bool files)
+/* Copies the rows of blocks that are locked. */
+static void
+copy_blocks(void *arg, int item, int side)
 {
-	uint64		bad = 0;
+	WsHeap	   *h = arg;
+	WsHeapSide *s = &h->sides[side];
+	WsDirectBlock *blocks = h->blocks + item * ITEM_BLOCKS;
+	int			n = Min(h->nblocks - item * ITEM_BLOCKS, ITEM_BLOCKS);
+
+	prefetch_buffers(h, blocks, n);
+	for (int i = 0; i < n; i++)
+	{
+		Size		done;
+
+		if (blocks[i].page == NULL)
+			continue;
+		done = copy_rows(h, s, blocks[i].page, blocks[i].from, blocks[i].end);
+		if (unlikely(done < blocks[i].end))
+			s->bad = h->order[done].hi;
+	}
+}
+
+/*
+ * Fetches the rows of h->blocks directly, as far as that is possible: from
+ * the table's files only with `files`.  Those left are moved to the front.
+ */
+static void
+fetch_directly(WsHeap *h, bool files)
+{
+	WsDirectBlock *blocks = h->blocks;
+	bool		complete;
 	int			present;
 	int			shared = 0;
 	int			direct = 0;
 	int			left = 0;
 
-	if (files)
-		touch_files(h, blocks, n);
-	present = ws_direct_lock(h->direct, blocks, n, files);
-	if (present > 0)
-		prefetch_buffers(h, blocks, n);
-	for (int i = 0; i < n; i++)
+	present = ws_direct_lock(h->direct, blocks, h->nblocks);
+	complete = ws_team_run(h->team, copy_blocks, h, (h->nblocks + ITEM_BLOCKS - 1) / ITEM_BLOCKS);
+	ws_direct_unlock(h->direct, blocks, h->nblocks);
+	if (unlikely(!complete))
+		ws_direct_failed(h->direct);
+	for (int side = 0; side < 2; side++)
+		if (unlikely(h->sides[side].bad != 0))
+			bad_pointer(h, h->sides[side].bad);
+	for (int i = 0; i < h->nblocks; i++)
 	{
-		const WsDirectBlock *b = &blocks[i];
-		Size		done;
-
-		if (b->page == NULL || !ws_direct_share(b))
-		{
-			blocks[left++] = *b;
-			continue;
-		}
-		done = copy_rows(h, b->page, b->from, b->end);
-		if (unlikely(done < b->end))
-			bad = h->order[done].hi;
-		if (b->buffer >= 0)
+		if (blocks[i].page == NULL)
+			blocks[left++] = blocks[i];
+		else if (blocks[i].buffer >= 0)
 			shared++;
 		else
 			direct++;
-		ws_direct_unshare(b);
 	}
-	ws_direct_unlock(h->direct);
-	if (unlikely(bad != 0))
-		bad_pointer(h, bad);
 	count_visits(h, direct, shared);
 	if (!files || !h->resident)
-		h->resident = present > n / 2;
-	return left;
+		h->resident = present > h->nblocks / 2;
+	h->nblocks = left;
+}
+
+/* Fetches the rows of h->blocks, which have been touched if `touched`. */
+static void
+fetch_hold(WsHeap *h, bool touched)
+{
+	if (h->direct != NULL && h->resident)
+	{
+		ws_direct_find(h->direct, h->blocks, h->nblocks, false);
+		fetch_directly(h, false);
+		touched = false;
+	}
+	if (h->direct != NULL && h->nblocks > 0)
+	{
+		if (!touched)
+		{
+			ws_direct_find(h->direct, h->blocks, h->nblocks, true);
+			touch_rows(h, h->blocks, h->nblocks);
+		}
+		fetch_directly(h, true);
+	}
+	if (h->direct == NULL && effective_io_concurrency > 0)
+		for (int i = 0; i < h->nblocks; i++)
+			(void) PrefetchBuffer(h->rel, MAIN_FORKNUM, h->blocks[i].block);
+	for (int i = 0; i < h->nblocks; i++)
+		copy_buffered(h, h->blocks[i].from, h->blocks[i].end);
 }
 
 /* Fetches the rows of all entries, which are in block order. */
 static void
 fetch_rows(WsHeap *h)
 {
-	WsDirectBlock blocks[WS_DIRECT_BLOCKS];
-
 	for (Size next = 0; next < h->rows;)
 	{
-		Size		limit = next + GROUP_ROWS;
-		int			n = 0;
+		bool		touched = false;
+		int			n[BATCH_HOLDS];
 
 		CHECK_FOR_INTERRUPTS();
-		while (next < Min(h->rows, limit) && n < WS_DIRECT_BLOCKS)
+		for (int hold = 0; hold < BATCH_HOLDS; hold++)
 		{
-			WsDirectBlock *b = &blocks[n++];
+			WsDirectBlock *b = h->touching + hold * WS_DIRECT_BLOCKS;
+			Size		limit = Min(h->rows, next + HOLD_ROWS);
 
-			b->block = ws_pointer_block(h->order[next].hi);
-			b->from = next;
-			b->end = next = block_end(h, next);
+			for (n[hold] = 0; next < limit && n[hold] < WS_DIRECT_BLOCKS; n[hold]++, b++)
+			{
+				b->block = ws_pointer_block(h->order[next].hi);
+				b->from = next;
+				b->end = next = block_end(h, next);
+			}
+			for (int i = n[hold]; i < WS_DIRECT_BLOCKS; i++)
+				h->touching[hold * WS_DIRECT_BLOCKS + i].page = NULL;
 		}
-		if (h->direct != NULL && h->resident)
-			n = fetch_directly(h, blocks, n, false);
-		if (h->direct != NULL && n > 0)
-			n = fetch_directly(h, blocks, n, true);
-		if (h->direct == NULL && effective_io_concurrency > 0)
-			for (int i = 0; i < n; i++)
-				(void) PrefetchBuffer(h->rel, MAIN_FORKNUM, blocks[i].block);
-		for (int i = 0; i < n; i++)
-			copy_buffered(h, blocks[i].from, blocks[i].end);
+		if (h->direct != NULL && !h->resident)
+		{
+			for (int hold = 0; hold < BATCH_HOLDS; hold++)
+				ws_direct_find(h->direct, h->touching + hold * WS_DIRECT_BLOCKS, n[hold], true);
+			touched = true;
+			if (!ws_team_run(h->team, touch_batch, h, 2 * BATCH_HOLDS))
+				ws_direct_failed(h->direct);
+		}
+		for (int hold = 0; hold < BATCH_HOLDS && n[hold] > 0; hold++)
+		{
+			h->blocks = h->touching + hold * WS_DIRECT_BLOCKS;
+			h->nblocks = n[hold];
+			fetch_hold(h, touched);
+		}
 	}
 }
 
@@ -354,7 +450,10 @@ lay_out(WsHeap *h)
 	h->arena = (char *) MAXALIGN(h->where + h->rows);
 	h->room = h->region->base + h->region->committed - h->arena;
 	h->room = Min(h->room, (Size) NO_ROOM * MAXIMUM_ALIGNOF);
-	h->used = h->wanted = 0;
+	/* a part has room for any row */
+	h->part = h->team->on_duty ? MAXALIGN_DOWN(Max(2 * BLCKSZ, Min(h->room / 64, PART))) : h->room;
+	pg_atomic_write_u64(&h->used, 0);
+	memset(h->sides, 0, sizeof(h->sides));
 }
 
 /* The next window.  False at the end. */
@@ -362,16 +461,26 @@ static bool
 fill(WsHeap *h)
 {
 	Size		next = Min(h->batch * BATCH_GROWTH, MAX_ROWS);
+	bool		together = h->direct != NULL && h->source->helper != NULL;
 
 	h->first += h->rows;
 	h->head = h->prefetched = 0;
-	h->order = ws_heap_order_next(h->source, affordable(h, h->batch), affordable(h, next),
-								  &h->rows);
+	h->order = ws_heap_order_next(h->source, affordable(h, h->batch), &h->rows);
 	if (h->rows == 0)
 		return false;
+	together = together && h->rows >= TEAM_ROWS;
+	if (together)
+		ws_team_start(h->team);
+	else
+		ws_heap_order_ahead(h->source, affordable(h, next));
 	lay_out(h);
 	fetch_rows(h);
-	h->average = Max((double) h->wanted / h->rows, 32);
+	if (together)
+	{
+		ws_team_end(h->team);
+		ws_heap_order_ahead(h->source, affordable(h, next));
+	}
+	h->average = Max((double) (h->sides[0].wanted + h->sides[1].wanted) / h->rows, 32);
 	h->stats.rows = Max(h->stats.rows, h->rows);
 	h->batch = next;
 	return true;

@@ -27,12 +27,12 @@ typedef struct WsDirectBlock
 } WsDirectBlock;
 
 extern WsDirect *ws_direct_create(Relation rel);
-extern const char *ws_direct_touch(WsDirect *d, BlockNumber block, OffsetNumber offset);
+extern void ws_direct_find(WsDirect *d, WsDirectBlock *blocks, int n, bool files);
+extern void ws_direct_touch(const char *page, OffsetNumber offset);
 extern void ws_direct_touch_row(const char *page, OffsetNumber offset);
-extern int	ws_direct_lock(WsDirect *d, WsDirectBlock *blocks, int n, bool files);
-extern bool ws_direct_share(const WsDirectBlock *b);
-extern void ws_direct_unshare(const WsDirectBlock *b);
-extern void ws_direct_unlock(WsDirect *d);
+extern int	ws_direct_lock(WsDirect *d, WsDirectBlock *blocks, int n);
+extern void ws_direct_unlock(WsDirect *d, const WsDirectBlock *blocks, int n);
+extern void ws_direct_failed(const WsDirect *d) __attribute__((noreturn));
 
 /* ---- heap_order.c: the pointers of the next window, in block order ---- */
 typedef struct WsHeapOrder WsHeapOrder;
@@ -51,13 +51,14 @@ struct WsHeapOrder
 {
 	WsPointers	pointers;
 	WsHelper   *helper;			/* or NULL: only the first batch is used */
-	bool		started;
+	bool		started;		/* the next pointers are being taken */
 	int			current;
 	WsHeapBatch batches[2];
 };
 
 extern WsHeapOrder *ws_heap_order_create(const WsPointers *pointers, Size max_rows);
-extern WsEntry *ws_heap_order_next(WsHeapOrder *o, Size rows, Size after, Size *n);
+extern WsEntry *ws_heap_order_next(WsHeapOrder *o, Size rows, Size *n);
+extern void ws_heap_order_ahead(WsHeapOrder *o, Size rows);
 extern Size ws_heap_order_bytes(const WsHeapOrder *o);
 extern Size ws_heap_order_memory(const WsHeapOrder *o);
 extern void ws_heap_order_stop(WsHeapOrder *o);
@@ -94,6 +95,15 @@ typedef struct WsHeapStats
 	int64		buffered;		/* in shared_buffers */
 } WsHeapStats;
 
+/* Where one side of the team puts rows, and what it met. */
+typedef struct WsHeapSide
+{
+	Size		used;			/* offset in the arena: the next row's place */
+	Size		end;			/* of the part it may use */
+	Size		wanted;			/* bytes, all its rows would have taken */
+	uint64		bad;			/* a pointer that is not a row's, or 0 */
+} WsHeapSide;
+
 typedef struct WsHeap
 {
 	Relation	rel;
@@ -113,8 +123,13 @@ typedef struct WsHeap
 	uint32	   *where;			/* by position: place in the arena */
 	char	   *arena;
 	Size		room;			/* bytes */
-	Size		used;			/* of them */
-	Size		wanted;			/* what all rows would have taken */
+	Size		part;			/* bytes that a side takes of it at a time */
+	pg_atomic_uint64 used;		/* bytes taken */
+	WsHeapSide	sides[2];
+	WsTeam	   *team;			/* fetches blocks */
+	WsDirectBlock *touching;	/* blocks touched together */
+	WsDirectBlock *blocks;		/* of them, those fetched together */
+	int			nblocks;
 	Size		touched;		/* bytes of the region that have their pages */
 	double		average;		/* bytes of a row in the arena */
 	char	   *single;			/* a row that found no room there */

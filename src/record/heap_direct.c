@@ -174,20 +174,14 @@ mapped(WsDirect *d, BlockNumber block)
 }
 
 /*
- * Brings the line pointer of a row, to come soon, into memory and cache.
- * Returns the page, for ws_direct_touch_row, or NULL.  Without a lock, nothing
- * that is read here can be relied on.
+ * Brings the line pointer of a row into memory and cache.  Without a lock, nothing
+ * that is read here can be relied on.  Called by helpers, too.
  */
-const char *
-ws_direct_touch(WsDirect *d, BlockNumber block, OffsetNumber offset)
+void
+ws_direct_touch(const char *page, OffsetNumber offset)
 {
-	const char *page = mapped(d, block);
-
-	if (page == NULL)
-		return NULL;
 	(void) *(const volatile char *) page;
 	__builtin_prefetch(page + SizeOfPageHeaderData + (offset - 1) * sizeof(ItemIdData));
-	return page;
 }
 
 /* The same for the row itself. */
@@ -199,7 +193,8 @@ ws_direct_touch_row(const char *page, OffsetNumber offset)
 	const char *row = page + lp.lp_off % BLCKSZ;
 
 	(void) *(const volatile char *) row;
-	for (Size i = 64; i < Min(lp.lp_len, (Size) 512) && row + i < page + BLCKSZ; i += 64)
+	/* a row may begin anywhere in its first cache line */
+	for (Size i = 64; i < Min(lp.lp_len, (Size) 512) + 56 && row + i < page + BLCKSZ; i += 64)
 		__builtin_prefetch(row + i);
 }
 
@@ -264,33 +259,64 @@ take_locks(WsDirect *d)
 }
 
 /*
- * Makes the pages of n <= WS_DIRECT_BLOCKS different blocks available: sets
- * `page` and `buffer`, or leaves `page` NULL where the block cannot be had so.
- * Without `files`, only blocks in shared_buffers are.  Returns how many are
- * there.  Nothing may be raised, allocated or waited for before
- * ws_direct_unlock, and a page that is in a buffer may be looked at only
- * between ws_direct_share and ws_direct_unshare.
+ * Prepares n <= WS_DIRECT_BLOCKS different blocks to be locked: sets `page` to where
+ * they are mapped, to be touched, or to NULL.  Without `files`, only blocks in
+ * shared_buffers are going to be had.
+ */
+void
+ws_direct_find(WsDirect *d, WsDirectBlock *blocks, int n, bool files)
+{
+	for (int i = 0; i < n; i++)
+	{
+		WsDirectBlock *b = &blocks[i];
+
+		b->page = files ? mapped(d, b->block) : NULL;
+		if (unlikely(b->page != NULL && !trusted(d, b->block)))
+			verify(d, b->block, b->page);
+	}
+}
+
+/*
+ * Allows to look at the page of a buffer, or does not if that would mean waiting.
+ * The mapping lock keeps a buffer what it is without a pin; its content lock, only
+ * tried here because holders of content locks wait for mapping locks, keeps its
+ * page from changing.
+ */
+static bool
+share_buffer(int buffer)
+{
+	BufferDesc *desc = GetBufferDescriptor(buffer);
+
+	if ((pg_atomic_read_u32(&desc->state) & BM_VALID) == 0 ||
+		!LWLockConditionalAcquire(BufferDescriptorGetContentLock(desc), LW_SHARED))
+		return false;
+	if ((pg_atomic_read_u32(&desc->state) & BM_VALID) != 0)
+		return true;
+	LWLockRelease(BufferDescriptorGetContentLock(desc));
+	return false;
+}
+
+/*
+ * Keeps the pages of blocks that ws_direct_find has prepared as they are, until
+ * ws_direct_unlock: sets `page` and `buffer`, or leaves `page` NULL where the
+ * block cannot be had so.  Returns how many are in shared_buffers.  Nothing may be raised, allocated or
+ * waited for meanwhile.
  *
  * All locks are taken together, in ascending order as everybody does who takes
  * two, so that rows in buffers, whose addresses are known only then, can be
- * prefetched for all blocks.  For files it makes no measurable difference.
+ * prefetched for all blocks, and a helper can take its part.
  */
 int
-ws_direct_lock(WsDirect *d, WsDirectBlock *blocks, int n, bool files)
+ws_direct_lock(WsDirect *d, WsDirectBlock *blocks, int n)
 {
 	uint32		hash[WS_DIRECT_BLOCKS];
-	const char *file[WS_DIRECT_BLOCKS];
 	int			present = 0;
 
 	for (int i = 0; i < n; i++)
 	{
-		BlockNumber block = blocks[i].block;
 		int			partition;
 
-		file[i] = files ? mapped(d, block) : NULL;
-		if (unlikely(file[i] != NULL && !trusted(d, block)))
-			verify(d, block, file[i]);
-		hash[i] = hash_block(d, block);
+		hash[i] = hash_block(d, blocks[i].block);
 		partition = (int) BufTableHashPartition(hash[i]);
 		d->held[partition / 64] |= UINT64CONST(1) << partition % 64;
 	}
@@ -298,55 +324,34 @@ ws_direct_lock(WsDirect *d, WsDirectBlock *blocks, int n, bool files)
 	for (int i = 0; i < n; i++)
 	{
 		WsDirectBlock *b = &blocks[i];
-		int			buffer = lookup(d, b->block, hash[i]);
 
-		b->buffer = buffer;
-		if (buffer >= 0)
+		b->buffer = lookup(d, b->block, hash[i]);
+		if (b->buffer >= 0)
 		{
-			b->page = BufferGetBlock(buffer + 1);
 			present++;
+			b->page = share_buffer(b->buffer) ? BufferGetBlock(b->buffer + 1) : NULL;
 		}
-		else
-			b->page = file[i] != NULL && trusted(d, b->block) ? file[i] : NULL;
+		else if (b->page != NULL && !trusted(d, b->block))
+			b->page = NULL;
 	}
 	return present;
 }
 
-/*
- * Allows to look at a page, until ws_direct_unshare; false if that would mean
- * waiting.  The mapping lock keeps a buffer what it is without a pin; its
- * content lock, only tried here because holders of content locks wait for
- * mapping locks, keeps its page from changing.
- */
-bool
-ws_direct_share(const WsDirectBlock *b)
-{
-	BufferDesc *desc;
-
-	if (b->buffer < 0)
-		return true;
-	desc = GetBufferDescriptor(b->buffer);
-	if ((pg_atomic_read_u32(&desc->state) & BM_VALID) == 0 ||
-		!LWLockConditionalAcquire(BufferDescriptorGetContentLock(desc), LW_SHARED))
-		return false;
-	if ((pg_atomic_read_u32(&desc->state) & BM_VALID) != 0)
-		return true;
-	ws_direct_unshare(b);
-	return false;
-}
-
-void
-ws_direct_unshare(const WsDirectBlock *b)
-{
-	if (b->buffer >= 0)
-		LWLockRelease(BufferDescriptorGetContentLock(GetBufferDescriptor(b->buffer)));
-}
-
 /* Releases what ws_direct_lock has locked. */
 void
-ws_direct_unlock(WsDirect *d)
+ws_direct_unlock(WsDirect *d, const WsDirectBlock *blocks, int n)
 {
+	for (int i = 0; i < n; i++)
+		if (blocks[i].buffer >= 0 && blocks[i].page != NULL)
+			LWLockRelease(BufferDescriptorGetContentLock(GetBufferDescriptor(blocks[i].buffer)));
 	for (int i = 0; i < (int) lengthof(d->held); i++)
 		for (; d->held[i] != 0; d->held[i] &= d->held[i] - 1)
 			LWLockRelease(partition_lock(i * 64 + pg_rightmost_one_pos64(d->held[i])));
+}
+
+/* Raises the error of a page that a helper could not read. */
+void
+ws_direct_failed(const WsDirect *d)
+{
+	ws_bad_table(d->path);
 }

@@ -81,10 +81,9 @@ ws_heap_order_create(const WsPointers *pointers, Size max_rows)
 /*
  * The pointers of the next window, at most `rows`, with their positions in the
  * output, by pointer; *n is 0 at the end.  They are valid until the next call.
- * `after` is how many the window behind it will want.
  */
 WsEntry *
-ws_heap_order_next(WsHeapOrder *o, Size rows, Size after, Size *n)
+ws_heap_order_next(WsHeapOrder *o, Size rows, Size *n)
 {
 	WsHeapBatch *b = &o->batches[o->current];
 
@@ -97,22 +96,29 @@ ws_heap_order_next(WsHeapOrder *o, Size rows, Size after, Size *n)
 	else
 	{
 		if (!o->started)
-		{
-			prepare(b, rows);
-			ws_helper_submit(o->helper, &b->chore);
-			o->started = true;
-		}
+			ws_heap_order_ahead(o, rows);
+		b = &o->batches[o->current];
 		(void) ws_helper_wait(o->helper, &b->chore);
 		o->pointers.settle(o->pointers.source);
-		if (b->rows > 0)
-		{
-			o->current = 1 - o->current;
-			prepare(&o->batches[o->current], after);
-			ws_helper_submit(o->helper, &o->batches[o->current].chore);
-		}
+		o->started = false;
 	}
 	*n = b->rows;
 	return b->entries;
+}
+
+/*
+ * Lets the helper, if there is one, take the pointers of the window after that
+ * whose pointers came last, at most `rows`.
+ */
+void
+ws_heap_order_ahead(WsHeapOrder *o, Size rows)
+{
+	if (o->helper == NULL)
+		return;
+	o->current = 1 - o->current;
+	prepare(&o->batches[o->current], rows);
+	ws_helper_submit(o->helper, &o->batches[o->current].chore);
+	o->started = true;
 }
 
 /* Bytes of memory for each pointer of a window. */

@@ -141,17 +141,18 @@ def busy():
 QUERY = 'SELECT i, k, pad FROM d ORDER BY k'
 
 
-def damage_case(name, checksums, damage, codes, text):
+def damage_case(name, checksums, damage, codes, text, pad=500, **settings):
     """Damage to a table's file between the first rows of a cursor and the others."""
+    settings.setdefault('work_mem', '256kB')
     with server(checksums, shared_buffers='1MB') as cluster:
         cur = common.core(cluster)
-        cur.execute("CREATE TABLE d AS SELECT i, hashint4(i) AS k, repeat('x', 500) AS pad"
-                    ' FROM generate_series(1, 40000) i')
+        cur.execute("CREATE TABLE d AS SELECT i, hashint4(i) AS k, repeat('x', %d) AS pad"
+                    ' FROM generate_series(1, 40000) i' % pad)
         cur.execute('VACUUM (FREEZE, ANALYZE) d')
         cur.execute('CHECKPOINT')
         path = os.path.join(cluster.data, value(cur, "SELECT pg_relation_filepath('d')"))
         whole = rows(cur, QUERY)
-        cur = session(cluster, work_mem='256kB')
+        cur = session(cluster, **settings)
         cur.execute('BEGIN')
         cur.execute('DECLARE c CURSOR FOR ' + QUERY)
         equal(rows(cur, 'FETCH 10 FROM c'), whole[:10], name + ': the first rows')
@@ -185,6 +186,12 @@ def damage():
     damage_case('checksum failure', True, no_line_pointers, [DAMAGED], 'invalid page in block')
     damage_case('file cut in half', False, half, [DAMAGED], 'could not read')
     damage_case('file cut in half, checksums', True, half, [DAMAGED], 'could not read')
+    # windows so large that the backend and its helper fetch them together
+    together = {'pad': 80, 'work_mem': '4MB', 'wiscsort.read_threads': '1'}
+    damage_case('line pointers gone, with a helper', False, no_line_pointers, [DAMAGED],
+                'of table "d" is gone', **together)
+    for _ in range(3):
+        damage_case('file cut in half, with a helper', False, half, [DAMAGED], 'could not read', **together)
 
 
 # --- what it says of itself -----------------------------------------------------
