@@ -10,6 +10,7 @@
 #include "merge/merge.h"
 #include "nodes/extensible.h"
 #include "record/heap.h"
+#include "record/keys.h"
 #include "record/store.h"
 
 /* ---- sorter.c ---- */
@@ -21,7 +22,8 @@ typedef struct WsSortStats
 	int			passes;
 	int64		memory;			/* bytes, peak */
 	int64		disk;			/* bytes, peak */
-	bool		heap;			/* the rows waited in their table */
+	const char *store;			/* where the rows waited */
+	bool		heap;			/* in their table */
 	WsHeapStats window;			/* then */
 } WsSortStats;
 
@@ -34,7 +36,8 @@ typedef struct WsSorter
 	WsFormation *formation;
 	Size		budget;			/* bytes */
 	Relation	rel;			/* whose rows are sorted, if they stay there, or NULL */
-	bool		tids_only;		/* of these, nothing is spooled */
+	bool		keys_only;		/* rows are nothing but their keys */
+	bool		unspooled;		/* no row is put away */
 	bool		on_disk;		/* temporary files are used */
 	Size		entry_bytes;	/* of memory, for each entry */
 	bool		random_access;
@@ -48,21 +51,24 @@ typedef struct WsSorter
 	bool		eof;
 	uint64		mark_position;
 	bool		mark_eof;
+	HeapTupleData tuple;		/* what the slot points to */
 	Size		peak_memory;
 	WsWindow	window;
 	bool		pure;			/* the window's source may be called by a helper */
 	WsAhead    *ahead;			/* instead of the window, or NULL */
 	WsHeap	   *heap;			/* the same, if the rows are in their table */
+	WsKeys	   *keys;			/* the same, if rows are made of entries */
 	WsHelper   *writer;			/* writes the spool, or NULL */
 } WsSorter;
 
 extern WsSorter *ws_sorter_create(TupleDesc desc, int ncols, const AttrNumber *attnos,
 								  const Oid *sortops, const Oid *collations,
 								  const bool *nulls_first, const bool *notnull,
-								  int work_mem_kb, bool random_access, Relation rel);
+								  int work_mem_kb, bool random_access, Relation rel,
+								  bool keys_only);
 extern void ws_sorter_put(WsSorter *sorter, TupleTableSlot *slot);
 extern void ws_sorter_perform(WsSorter *sorter);
-extern bool ws_sorter_get(WsSorter *sorter, bool forward, HeapTuple tuple);
+extern bool ws_sorter_get(WsSorter *sorter, bool forward, TupleTableSlot *slot);
 extern void ws_sorter_rewind(WsSorter *sorter);
 extern void ws_sorter_mark(WsSorter *sorter);
 extern void ws_sorter_restore(WsSorter *sorter);
@@ -82,7 +88,7 @@ typedef struct WsSortState
 	bool		random_access;
 	Relation	rel;			/* whose rows stay in it, or NULL */
 	WsSorter   *sorter;			/* NULL until the first row is asked for */
-	HeapTupleData tuple;		/* what the scan slot points to */
+	bool		keys_only;		/* rows are nothing but their keys */
 	bool		has_stats;
 	WsSortStats stats;
 } WsSortState;

@@ -98,7 +98,7 @@ ws_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 
 	ExplainPropertyText("Sort Method", s->merge_pass ? "wiscsort merge-pass" :
 						"wiscsort one-pass", es);
-	ExplainPropertyText("Record Store", s->heap ? "heap" : "spool", es);
+	ExplainPropertyText("Record Store", s->store, es);
 	ExplainPropertyInteger("Memory", "kB", kilobytes(s->memory), es);
 	ExplainPropertyInteger("Disk", "kB", kilobytes(s->disk), es);
 	ExplainPropertyInteger("IndexMap Entries", NULL, (int64) s->entries, es);

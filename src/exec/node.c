@@ -64,11 +64,40 @@ read_columns(WsSortState *state, List *private)
 	}
 }
 
+/*
+ * Is there nothing in the input's rows but keys, and will the entries tell these
+ * (key/decode.c)?
+ */
+static bool
+rows_are_keys(const WsSortState *state, TupleDesc input)
+{
+	Bitmapset  *told = NULL;
+	int			bytes = 0;
+
+	if (ws_record_store == WS_STORE_SPOOL)
+		return false;
+	for (int i = 0; i < state->ncols; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(input, state->attnos[i] - 1);
+		bool		descending;
+		int			width;
+
+		if (!ws_encoding_decodable(ws_key_encoding(state->sortops[i], state->collations[i],
+												   &descending, &width)) ||
+			!att->attbyval || att->attlen != width)
+			return false;
+		bytes += width + (state->notnull[i] ? 0 : 1);
+		told = bms_add_member(told, state->attnos[i]);
+	}
+	return bytes <= WS_PREFIX_BYTES && bms_num_members(told) == input->natts;
+}
+
 static void
 begin_sort(CustomScanState *node, EState *estate, int eflags)
 {
 	WsSortState *state = (WsSortState *) node;
 	CustomScan *cscan = (CustomScan *) node->ss.ps.plan;
+	TupleDesc	input;
 	const int	access = EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK;
 
 	read_columns(state, cscan->custom_private);
@@ -97,8 +126,10 @@ begin_sort(CustomScanState *node, EState *estate, int eflags)
 		ExecAssignScanProjectionInfo(&node->ss);
 		return;
 	}
-	ExecInitScanTupleSlot(estate, &node->ss,
-						  ExecGetResultType(outerPlanState(node)), &TTSOpsHeapTuple);
+	input = ExecGetResultType(outerPlanState(node));
+	state->keys_only = rows_are_keys(state, input);
+	ExecInitScanTupleSlot(estate, &node->ss, input,
+						  state->keys_only ? &TTSOpsVirtual : &TTSOpsHeapTuple);
 	ExecAssignScanProjectionInfoWithVarno(&node->ss, INDEX_VAR);
 }
 
@@ -115,7 +146,8 @@ sort_input(WsSortState *state)
 	estate->es_direction = ForwardScanDirection;
 	sorter = ws_sorter_create(ExecGetResultType(outer), state->ncols, state->attnos,
 							  state->sortops, state->collations, state->nulls_first,
-							  state->notnull, work_mem, state->random_access, state->rel);
+							  state->notnull, work_mem, state->random_access, state->rel,
+							  state->keys_only);
 	MemoryContextSwitchTo(old);
 	for (;;)
 	{
@@ -145,12 +177,11 @@ exec_sort(CustomScanState *node)
 
 	if (!ws_sorter_get(state->sorter,
 					   !ScanDirectionIsBackward(node->ss.ps.state->es_direction),
-					   &state->tuple))
+					   slot))
 	{
 		ExecClearTuple(slot);
 		return projection != NULL ? ExecClearTuple(projection->pi_state.resultslot) : slot;
 	}
-	ExecStoreHeapTuple(&state->tuple, slot, false);
 	if (projection == NULL)
 		return slot;
 	ResetExprContext(node->ss.ps.ps_ExprContext);

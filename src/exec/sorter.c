@@ -47,12 +47,14 @@
  *
  * `rel`, if not NULL, is the table that has the rows: it stays open and locked,
  * the first column of `desc` is their TID, and what is got is its rows.
+ * `keys_only` says that all columns are key columns that the entries tell
+ * (key/decode.c).
  */
 WsSorter *
 ws_sorter_create(TupleDesc desc, int ncols, const AttrNumber *attnos,
 				 const Oid *sortops, const Oid *collations,
 				 const bool *nulls_first, const bool *notnull,
-				 int work_mem_kb, bool random_access, Relation rel)
+				 int work_mem_kb, bool random_access, Relation rel, bool keys_only)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "WiscSort",
 												  ALLOCSET_DEFAULT_SIZES);
@@ -65,7 +67,8 @@ ws_sorter_create(TupleDesc desc, int ncols, const AttrNumber *attnos,
 	sorter->spec = ws_keyspec_create(desc, ncols, attnos, sortops, collations,
 									 nulls_first, notnull);
 	sorter->rel = rel;
-	sorter->tids_only = rel != NULL && sorter->spec->exact;
+	sorter->keys_only = keys_only;
+	sorter->unspooled = keys_only || (rel != NULL && sorter->spec->exact);
 	sorter->entry_bytes = sizeof(WsEntry) + ws_ties_bytes_per_entry(sorter->spec);
 	sorter->spool = ws_spool_create(desc, sorter->spec->last_attno, sorter->budget);
 	sorter->rows = ws_spool_keys(sorter->spool);
@@ -98,7 +101,7 @@ use_disk(WsSorter *sorter)
 
 	sorter->on_disk = true;
 	note_memory(sorter);
-	if (sorter->tids_only)
+	if (sorter->unspooled)
 	{
 		block = RUN_BLOCK(sorter->budget);
 		ws_formation_limit(sorter->formation, sorter->budget - block, block);
@@ -140,7 +143,9 @@ ws_sorter_put(WsSorter *sorter, TupleTableSlot *slot)
 		unlikely(!ItemPointerIsValid((ItemPointer) DatumGetPointer(slot->tts_values[0]))))
 		elog(ERROR, "a row of table \"%s\" came without its TID",
 			 RelationGetRelationName(sorter->rel));
-	if (sorter->tids_only)
+	if (sorter->keys_only)
+		pointer = sorter->formation->entries;	/* any number will do */
+	else if (sorter->unspooled)
 		pointer = ws_tid_pointer((ItemPointer) DatumGetPointer(slot->tts_values[0]));
 	else
 		pointer = ws_spool_append(sorter->spool, slot);
@@ -151,33 +156,38 @@ ws_sorter_put(WsSorter *sorter, TupleTableSlot *slot)
 }
 
 /*
- * The window's source: the next pointers of whichever result there is.  Called
- * by a helper if sorter->pure.
+ * The next entries of whichever result there is.  Called by a helper if
+ * sorter->pure.
  */
 static Size
-next_pointers(void *source, uint64 *pointers, Size max)
+next_entries(void *source, WsEntry *entries, Size max)
 {
 	WsSorter   *sorter = source;
 	Size		n;
 
 	if (sorter->merge != NULL)
-	{
-		WsEntry		batch[WS_WINDOW_ROWS];
-
-		n = sorter->pure ? ws_merge_take(sorter->merge, batch, max) :
-			ws_merge_next(sorter->merge, batch, max);
-		for (Size i = 0; i < n; i++)
-			pointers[i] = ws_entry_pointer(batch[i]);
-	}
+		n = sorter->pure ? ws_merge_take(sorter->merge, entries, max) :
+			ws_merge_next(sorter->merge, entries, max);
 	else
 	{
 		n = Min(max, sorter->formation->entries - sorter->fetched);
 		for (Size i = 0; i < n; i++)
-			pointers[i] = ws_entry_pointer(sorter->array != NULL ?
-										   sorter->array[sorter->fetched + i] :
-										   ws_run_entry(sorter->run, sorter->fetched + i));
+			entries[i] = sorter->array != NULL ? sorter->array[sorter->fetched + i] :
+				ws_run_entry(sorter->run, sorter->fetched + i);
 	}
 	sorter->fetched += n;
+	return n;
+}
+
+/* The window's source: the pointers of these. */
+static Size
+next_pointers(void *source, uint64 *pointers, Size max)
+{
+	WsEntry		batch[WS_WINDOW_ROWS];
+	Size		n = next_entries(source, batch, max);
+
+	for (Size i = 0; i < n; i++)
+		pointers[i] = ws_entry_pointer(batch[i]);
 	return n;
 }
 
@@ -188,7 +198,7 @@ next_tids(void *source, uint64 *pointers, Size max)
 	WsSorter   *sorter = source;
 	Size		n = next_pointers(source, pointers, max);
 
-	if (sorter->tids_only)
+	if (sorter->unspooled)
 		return n;
 	for (Size start = 0; start < n; start += WS_PREFETCH_GROUP)
 	{
@@ -246,11 +256,25 @@ fetch_from_table(WsSorter *sorter)
 
 	WsPointers	pointers = {next_tids, NULL, settle_pointers, sorter};
 
-	if (sorter->tids_only && !sorter->random_access)
+	if (sorter->unspooled && !sorter->random_access)
 		pointers.share = share_pointers;
 	if (sorter->merge != NULL)
 		MemoryContextSwitchTo(sorter->merge->context);
 	sorter->heap = ws_heap_create(sorter->rel, &pointers, memory);
+}
+
+/* Has rows made of the sorted entries. */
+static void
+read_keys(WsSorter *sorter)
+{
+	WsEntries	entries = {next_entries, NULL, settle_pointers, sorter};
+
+	if (sorter->merge != NULL)
+	{
+		entries.share = share_pointers;
+		MemoryContextSwitchTo(sorter->merge->context);
+	}
+	sorter->keys = ws_keys_create(&entries, AHEAD(sorter->budget), sorter->formation->entries);
 }
 
 /*
@@ -297,6 +321,8 @@ ws_sorter_perform(WsSorter *sorter)
 		sorter->merge = ws_formation_merge(f);
 	if (sorter->rel != NULL)
 		fetch_from_table(sorter);
+	else if (sorter->keys_only)
+		read_keys(sorter);
 	else
 	{
 		ws_window_init(&sorter->window, sorter->spool, next_pointers, sorter);
@@ -316,6 +342,8 @@ seek(WsSorter *sorter, uint64 position)
 	sorter->fetched = position;
 	if (sorter->heap != NULL)
 		ws_heap_restart(sorter->heap, position);
+	else if (sorter->keys != NULL)
+		ws_keys_restart(sorter->keys);
 	else
 		ws_window_clear(&sorter->window);
 }
@@ -341,11 +369,20 @@ get_before(WsSorter *sorter, HeapTuple tuple)
 	sorter->position = position;
 }
 
+/* Puts the row of an entry that tells all of it into the slot. */
+static inline void
+put_decoded(const WsSorter *sorter, WsEntry entry, TupleTableSlot *slot)
+{
+	ExecClearTuple(slot);
+	ws_key_decode(sorter->spec, entry, slot->tts_values, slot->tts_isnull);
+	ExecStoreVirtualTuple(slot);
+}
+
 /* One row backward, with the end-of-data behaviour of core's tuplesort. */
 static bool
-get_backward(WsSorter *sorter, HeapTuple tuple)
+get_backward(WsSorter *sorter, TupleTableSlot *slot)
 {
-	uint64		pointer;
+	WsEntry		entry;
 
 	if (sorter->position == 0)
 		return false;
@@ -359,24 +396,55 @@ get_backward(WsSorter *sorter, HeapTuple tuple)
 		return false;
 	}
 	if (sorter->heap != NULL)
+		get_before(sorter, &sorter->tuple);
+	else
 	{
-		get_before(sorter, tuple);
-		return true;
+		sorter->fetched = sorter->position - 1;
+		(void) next_entries(sorter, &entry, 1);
+		seek(sorter, sorter->position);
+		if (sorter->keys_only)
+		{
+			put_decoded(sorter, entry, slot);
+			return true;
+		}
+		ws_spool_tuple(sorter->spool, ws_entry_pointer(entry), &sorter->tuple);
 	}
-	sorter->fetched = sorter->position - 1;
-	(void) next_pointers(sorter, &pointer, 1);
-	seek(sorter, sorter->position);
-	ws_spool_tuple(sorter->spool, pointer, tuple);
+	ExecStoreHeapTuple(&sorter->tuple, slot, false);
 	return true;
 }
 
+/* The next row. */
+static inline bool
+get_forward(WsSorter *sorter, TupleTableSlot *slot)
+{
+	WsEntry		entry;
+	bool		found;
+
+	if (sorter->keys_only)
+	{
+		found = ws_keys_next(sorter->keys, &entry);
+		if (likely(found))
+			put_decoded(sorter, entry, slot);
+		return found;
+	}
+	if (sorter->heap != NULL)
+		found = ws_heap_next(sorter->heap, &sorter->tuple);
+	else if (sorter->ahead != NULL)
+		found = ws_ahead_next(sorter->ahead, &sorter->tuple);
+	else
+		found = ws_window_next(&sorter->window, &sorter->tuple);
+	if (likely(found))
+		ExecStoreHeapTuple(&sorter->tuple, slot, false);
+	return found;
+}
+
 /*
- * Points `tuple` at the next row, or at the one before when not `forward`
- * (which needs random access), and returns true; false at either end.  The
- * data is valid until the next call.
+ * Puts the next row into `slot`, or the one before when not `forward` (which
+ * needs random access), and returns true; false at either end.  The slot is of
+ * heap tuples, or virtual with keys_only.  The data is valid until the next call.
  */
 bool
-ws_sorter_get(WsSorter *sorter, bool forward, HeapTuple tuple)
+ws_sorter_get(WsSorter *sorter, bool forward, TupleTableSlot *slot)
 {
 	MemoryContext old;
 	bool		found;
@@ -385,14 +453,10 @@ ws_sorter_get(WsSorter *sorter, bool forward, HeapTuple tuple)
 	{
 		if (!sorter->random_access)
 			elog(ERROR, "backward scan of a sort without random access");
-		return get_backward(sorter, tuple);
+		return get_backward(sorter, slot);
 	}
 	old = MemoryContextSwitchTo(sorter->context);
-	if (sorter->heap != NULL)
-		found = ws_heap_next(sorter->heap, tuple);
-	else
-		found = sorter->ahead != NULL ? ws_ahead_next(sorter->ahead, tuple) :
-		ws_window_next(&sorter->window, tuple);
+	found = get_forward(sorter, slot);
 	MemoryContextSwitchTo(old);
 	if (likely(found))
 		sorter->position++;
@@ -440,6 +504,10 @@ ws_sorter_stats(const WsSorter *sorter, WsSortStats *stats)
 	stats->passes = f->passes;
 	stats->memory = Max(sorter->peak_memory,
 						sorter->spool->peak_memory + f->peak_memory);
+	stats->store = sorter->rel != NULL ? "heap" : sorter->keys_only ? "keys" : "spool";
+	if (sorter->keys != NULL)
+		stats->memory = Max(stats->memory, (int64) (memory_used(sorter) +
+													ws_keys_memory(sorter->keys)));
 	stats->heap = sorter->heap != NULL;
 	if (stats->heap)
 	{
@@ -458,6 +526,7 @@ ws_sorter_destroy(WsSorter *sorter)
 		return;
 	ws_ahead_stop(sorter->ahead);
 	ws_heap_stop(sorter->heap);
+	ws_keys_stop(sorter->keys);
 	ws_formation_close(sorter->formation);
 	ws_helper_stop(sorter->writer);
 	ws_spool_destroy(sorter->spool);

@@ -133,6 +133,10 @@ extern Size ws_key_window(const WsKeySpec *spec, const Datum *values,
 extern bool ws_key_complete(const WsKeySpec *spec, WsEntry entry);
 extern WsEntry ws_key_window_entry(const uint8 window[WS_PREFIX_BYTES], uint64 pointer);
 
+/* ---- decode.c: pure ---- */
+extern bool ws_encoding_decodable(WsEncoding encoding);
+extern void ws_key_decode(const WsKeySpec *spec, WsEntry entry, Datum *values, bool *isnull);
+
 /* ---- compare.c ---- */
 extern int	ws_key_compare(const WsKeySpec *spec, int from_col,
 						   const Datum *avalues, const bool *anull,

@@ -25,6 +25,7 @@
 #include "miscadmin.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
+#include "optimizer/paths.h"
 
 /*
  * Fetching a row from the table instead of the spool takes 0.15 us more.  What it
@@ -43,6 +44,7 @@
 #define SORT_SHARE			0.1	/* of comparing, by vqsort */
 #define APPEND_SHARE		1.5		/* of cpu_tuple_cost, key and append */
 #define FETCH_SHARE			2.0		/* of cpu_tuple_cost, merge and fetch */
+#define DECODE_SHARE		1.0		/* the same without a row to fetch */
 #define IO_SHARE			1.0		/* of seq_page_cost, buffered large I/O */
 #define ABBREVIATED_SHARE	0.3		/* ties that an abbreviation leaves */
 #define TEXT_SHARE			0.15	/* ties that a prefix of text leaves */
@@ -182,15 +184,68 @@ set_costs(Path *path, const Path *input, List *pathkeys, double spool, Cost fetc
 	path->total_cost = path->startup_cost + run;
 }
 
+/* Bytes of a key column, one for null included; 0 if they do not tell its value. */
+static int
+decodable_bytes(const PathKey *pathkey)
+{
+	EquivalenceClass *ec = pathkey->pk_eclass;
+	EquivalenceMember *em = linitial_node(EquivalenceMember, ec->ec_members);
+	Oid			lt = get_opfamily_member(pathkey->pk_opfamily, em->em_datatype,
+										 em->em_datatype, BTLessStrategyNumber);
+	bool		descending;
+	int			width;
+
+	return ws_encoding_decodable(ws_key_encoding(lt, ec->ec_collation, &descending, &width)) ?
+		width + 1 : 0;
+}
+
+/*
+ * Are there no columns in the rows of `input` but keys, which entries will tell?
+ * Then neither store is needed (rows_are_keys in exec/node.c decides).
+ */
+bool
+ws_keys_alone(const Path *input, List *pathkeys)
+{
+	int			bytes = 0;
+	ListCell   *lc;
+
+	if (ws_record_store == WS_STORE_SPOOL || input->pathtarget->exprs == NIL)
+		return false;
+	foreach(lc, pathkeys)
+	{
+		int			column = decodable_bytes(lfirst_node(PathKey, lc));
+
+		bytes += column;
+		if (column == 0 || bytes > WS_PREFIX_BYTES)
+			return false;
+	}
+	foreach(lc, input->pathtarget->exprs)
+	{
+		bool		found = false;
+		ListCell   *key;
+
+		foreach(key, pathkeys)
+			found = found || find_ec_member_matching_expr(lfirst_node(PathKey, key)->pk_eclass, lfirst(lc),
+														  input->parent->relids) != NULL;
+		if (!found)
+			return false;
+	}
+	return true;
+}
+
 /*
  * Sets startup_cost and total_cost of `path`, a WiscSort of the rows of
- * `input` by `pathkeys`, which are spooled.  path->rows is the input's already.
+ * `input` by `pathkeys`, which are spooled unless they are nothing but keys.  path->rows is the
+ * input's already.
  */
 void
 ws_cost_sort(Path *path, const Path *input, List *pathkeys)
 {
-	set_costs(path, input, pathkeys, input->rows * (input->pathtarget->width + ROW_OVERHEAD),
-			  cpu_tuple_cost * FETCH_SHARE);
+	if (ws_keys_alone(input, pathkeys))
+		set_costs(path, input, pathkeys, 0, cpu_tuple_cost * DECODE_SHARE);
+	else
+		set_costs(path, input, pathkeys, input->rows * (input->pathtarget->width + ROW_OVERHEAD),
+				  cpu_tuple_cost * FETCH_SHARE);
 }
 
 /*

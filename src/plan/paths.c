@@ -281,7 +281,7 @@ sort_input(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *scan, bool par
 		if (pathkeys_contained_in(pathkeys, input->pathkeys) ||
 			(cores_limit && pathkeys_contained_in(root->query_pathkeys, pathkeys)))
 			continue;
-		if (scan != NULL)
+		if (scan != NULL && !ws_keys_alone(input, pathkeys))
 			in_table = sort_in_table(root, rel, scan, pathkeys);
 		if (in_table != NULL)
 			add_sorted_path(root, rel, in_table, partial);

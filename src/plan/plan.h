@@ -47,6 +47,7 @@ extern void ws_install_finish_hook(void);
 extern bool ws_sort_considered(double rows, int width);
 extern double ws_inherited_bound(PlannerInfo *root);
 extern bool ws_bound_is_cores(double bound, int width);
+extern bool ws_keys_alone(const Path *input, List *pathkeys);
 extern void ws_cost_sort(Path *path, const Path *input, List *pathkeys);
 extern void ws_cost_heap_sort(Path *path, const Path *input, List *pathkeys,
 							  const RelOptInfo *rel);

@@ -1,0 +1,139 @@
+-- Rows that are nothing but their keys: made of the sorted entries, with no row stored or read.
+LOAD 'wiscsort';
+SET max_parallel_workers_per_gather = 0;
+SET wiscsort.threshold = 0;
+SET wiscsort.debug_force = on;
+SET work_mem = '64kB';
+
+CREATE TABLE wtest.kk (i8 int8 NOT NULL, i4 int4, i2 int2, b bool, c "char", o oid, d date, ts timestamptz,
+                       tm time, m money, l pg_lsn, x xid8, f8 float8, t text COLLATE "C", u uuid, n numeric);
+INSERT INTO wtest.kk
+SELECT (i * 7919::int8) % 5003 * CASE i % 3 WHEN 0 THEN -1 ELSE 1000000007 END,
+       nullif(i * 31 % 501, 3) - 250, nullif((i % 200)::int2, 7::int2) - 100::int2, nullif(i % 3, 2) = 1, chr(1 + i % 127)::"char",
+       i % 77 + 4000000000, date '2000-01-01' + (i * 17 % 3000 - 1500), timestamptz '2000-01-01 00:00:00+00' + i * 7919 % 5003 * interval '1 s' - interval '40 min',
+       time '00:00' + i % 999 * interval '1 min', (i % 333 - 150)::money, pg_lsn(i % 900::numeric), (i % 321)::text::xid8,
+       CASE i % 4 WHEN 0 THEN -0.0 WHEN 1 THEN 0.0 ELSE i END, md5(i::text), md5(i::text)::uuid, i % 7
+  FROM generate_series(1, 6000) i;
+INSERT INTO wtest.kk (i8, i4, i2, d, ts, l, x)
+VALUES (9223372036854775807, 2147483647, 32767, 'infinity', 'infinity', 'FFFFFFFF/FFFFFFFF', '18446744073709551615'),
+       (-9223372036854775808, -2147483648, -32768, '-infinity', '-infinity', '0/0', '0');
+ANALYZE wtest.kk;
+
+CREATE FUNCTION wtest.store(query text) RETURNS text
+LANGUAGE plpgsql AS $$
+DECLARE
+    line text;
+BEGIN
+    FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
+        IF line LIKE '%Record Store:%' THEN
+            RETURN trim(line);
+        END IF;
+    END LOOP;
+END $$;
+CREATE FUNCTION wtest.compare_threads(query text) RETURNS text
+LANGUAGE plpgsql AS $$
+DECLARE
+    threads text;
+    verdict text;
+BEGIN
+    FOREACH threads IN ARRAY ARRAY['0', '1'] LOOP
+        PERFORM set_config('wiscsort.read_threads', threads, true);
+        verdict := wtest.compare(query);
+        IF verdict <> 'same' THEN
+            RETURN format('read_threads %s: %s', threads, verdict);
+        END IF;
+    END LOOP;
+    RETURN 'same';
+END $$;
+
+-- Decoded, and those that are not: their bytes do not tell the value, they do not fit, or there is another column.
+SELECT q, wtest.store(q), wtest.compare_threads(q) FROM unnest(ARRAY[
+    'SELECT i8 FROM wtest.kk ORDER BY i8',
+    'SELECT i8 FROM wtest.kk ORDER BY i8 DESC',
+    'SELECT i4 FROM wtest.kk ORDER BY i4',
+    'SELECT i4 FROM wtest.kk ORDER BY i4 DESC NULLS LAST',
+    'SELECT i4, i2 FROM wtest.kk ORDER BY i2 NULLS FIRST, i4 DESC',
+    'SELECT i2, i4, b FROM wtest.kk ORDER BY b DESC, i4, i2 DESC NULLS LAST',
+    'SELECT c, i8 FROM wtest.kk WHERE c IS NOT NULL ORDER BY i8, c',
+    'SELECT c, o FROM wtest.kk ORDER BY c DESC, o NULLS FIRST',
+    'SELECT d, i2 FROM wtest.kk ORDER BY d DESC, i2',
+    'SELECT ts FROM wtest.kk ORDER BY ts NULLS FIRST',
+    'SELECT tm FROM wtest.kk ORDER BY tm DESC',
+    'SELECT m FROM wtest.kk ORDER BY m',
+    'SELECT l FROM wtest.kk ORDER BY l DESC NULLS LAST',
+    'SELECT x FROM wtest.kk ORDER BY x',
+    'SELECT i4 / 2, i4 * 2::int8 FROM wtest.kk ORDER BY i4',
+    'SELECT i4 FROM wtest.kk WHERE i8 > 0 AND t > ''5'' ORDER BY i4',
+    'SELECT DISTINCT d FROM wtest.kk ORDER BY d',
+    'SELECT i4, count(*) FROM wtest.kk GROUP BY i4 ORDER BY i4',
+    'SELECT i4, row_number() OVER (ORDER BY i4) FROM wtest.kk ORDER BY i4',
+    'SELECT i8 % 10 AS r FROM wtest.kk ORDER BY r',
+    'SELECT i4 FROM wtest.kk UNION ALL SELECT i2 FROM wtest.kk ORDER BY 1',
+    'SELECT f8::text FROM wtest.kk ORDER BY f8, f8::text',
+    'SELECT t FROM wtest.kk ORDER BY t',
+    'SELECT n FROM wtest.kk ORDER BY n',
+    'SELECT u FROM wtest.kk ORDER BY u',
+    'SELECT ts, i4 FROM wtest.kk ORDER BY ts, i4',
+    'SELECT i8, i4 FROM wtest.kk ORDER BY i8, i4',
+    'SELECT 1 AS one, i4 FROM wtest.kk ORDER BY i4']) q;
+SET wiscsort.record_store = spool;
+SELECT wtest.store('SELECT i4 FROM wtest.kk ORDER BY i4');
+SET wiscsort.record_store = heap;
+SELECT wtest.store('SELECT i4 FROM wtest.kk ORDER BY i4');
+RESET wiscsort.record_store;
+
+-- Nothing is written while entries fit, and nothing but entries when they do not.
+CREATE FUNCTION wtest.disk(query text) RETURNS int
+LANGUAGE plpgsql AS $$
+DECLARE
+    explained json;
+BEGIN
+    EXECUTE 'EXPLAIN (ANALYZE, FORMAT JSON, TIMING OFF) ' || query INTO explained;
+    RETURN explained->0->'Plan'->'Disk';
+END $$;
+SELECT wtest.disk('SELECT i8 FROM wtest.kk ORDER BY i8') BETWEEN 6002 * 16 / 1024 AND 6002 * 16 / 1024 * 2.1 AS entries;
+SET work_mem = '4MB';
+SELECT wtest.disk('SELECT i8 FROM wtest.kk ORDER BY i8') = 0 AS nothing;
+SET work_mem = '64kB';
+
+-- A transaction that keeps its snapshot does not rely on NOT NULL: int8 and bool no longer fit then.
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT wtest.store('SELECT i8, b FROM wtest.kk ORDER BY i8, b');
+COMMIT;
+SELECT wtest.store('SELECT i8, b FROM wtest.kk ORDER BY i8, b');
+
+-- Backward, with little and enough memory; and again from the start.
+CREATE FUNCTION wtest.walk() RETURNS text
+LANGUAGE plpgsql AS $$
+DECLARE
+    c SCROLL CURSOR FOR SELECT i4 FROM wtest.kk ORDER BY i4 DESC;
+    v int;
+    walked text := '';
+BEGIN
+    OPEN c;
+    FETCH LAST FROM c INTO v; walked := walked || coalesce(v::text, 'null') || ' ';
+    FETCH PRIOR FROM c INTO v; walked := walked || coalesce(v::text, 'null') || ' ';
+    FETCH ABSOLUTE 3000 FROM c INTO v; walked := walked || coalesce(v::text, 'null') || ' ';
+    FETCH RELATIVE -2999 FROM c INTO v; walked := walked || coalesce(v::text, 'null') || ' ';
+    FETCH PRIOR FROM c INTO v; walked := walked || coalesce(v::text, 'none') || ' ';
+    FETCH NEXT FROM c INTO v; walked := walked || coalesce(v::text, 'null') || ' ';
+    FETCH RELATIVE 100 FROM c INTO v; walked := walked || coalesce(v::text, 'null');
+    CLOSE c;
+    RETURN walked;
+END $$;
+SELECT wtest.walk();
+SET work_mem = '4MB';
+SELECT wtest.walk();
+SET wiscsort.enable = off;
+SELECT wtest.walk();
+RESET wiscsort.enable;
+
+-- Mark and restore, and rescans.
+SET work_mem = '64kB';
+SET enable_hashjoin = off;
+SET enable_nestloop = off;
+SELECT wtest.compare_as_set('SELECT a.i4, count(*) FROM wtest.kk a JOIN wtest.kk b ON a.i4 = b.i4 GROUP BY a.i4');
+SELECT wtest.compare_as_set('SELECT a.i2 FROM (SELECT i2 FROM wtest.kk WHERE i8 < 0 AND i4 > 230) a FULL JOIN (SELECT i2 FROM wtest.kk WHERE i4 < -230) b ON a.i2 = b.i2');
+RESET enable_hashjoin;
+RESET enable_nestloop;
+SELECT wtest.compare('SELECT v.n, s.* FROM (VALUES (1), (2), (3)) v(n), LATERAL (SELECT i4 FROM wtest.kk WHERE i2 > v.n * 30 - 100 ORDER BY i4 LIMIT 200) s ORDER BY 1, 2');
