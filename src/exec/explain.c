@@ -91,6 +91,9 @@ ws_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 	WsSortStats *s = &state->stats;
 
 	show_sort_key(state, ancestors, es);
+	if (es->verbose)
+		ExplainPropertyText("Record Store Choice",
+							strVal(llast(((CustomScan *) node->ss.ps.plan)->custom_private)), es);
 	if (!es->analyze || !state->has_stats)
 		return;
 	if (state->sorter != NULL)

@@ -67,17 +67,24 @@ needs_changing_columns(RelOptInfo *rel)
 }
 
 /*
- * Can a sort of this base relation leave the rows where they are?  The caller
- * has found that it can be sorted at all.
+ * Why a sort of this base relation cannot leave the rows where they are, for
+ * EXPLAIN; NULL if it can.  The caller has found that it can be sorted at all.
  */
-bool
-ws_heap_eligible(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
+const char *
+ws_heap_refusal(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 {
-	return ws_record_store != WS_STORE_SPOOL &&
-		(root->parse->commandType == CMD_SELECT || root->parse->commandType == CMD_INSERT) &&
-		root->parse->rowMarks == NIL && root->rowMarks == NIL &&
-		!ws_snapshots_expire() && !needs_changing_columns(rel) &&
-		table_eligible(rte->relid);
+	if (ws_record_store == WS_STORE_SPOOL)
+		return "wiscsort.record_store is spool";
+	if ((root->parse->commandType != CMD_SELECT && root->parse->commandType != CMD_INSERT) ||
+		root->parse->rowMarks != NIL || root->rowMarks != NIL)
+		return "the statement locks or changes rows";
+	if (ws_snapshots_expire())
+		return "old_snapshot_threshold lets rows vanish";
+	if (needs_changing_columns(rel))
+		return "the query reads system columns that may change";
+	if (!table_eligible(rte->relid))
+		return "rows of this table cannot be fetched later";
+	return NULL;
 }
 
 /* Does this path return rows of its relation as they are there? */

@@ -57,6 +57,16 @@ never_null(PlannerInfo *root, TargetEntry *tle)
 	return notnull;
 }
 
+/*
+ * A path's custom_private: why it has the record store it has, for EXPLAIN
+ * (VERBOSE), and something else if that is the table.
+ */
+static bool
+in_table(const CustomPath *cpath)
+{
+	return list_length(cpath->custom_private) > 1;
+}
+
 /* PlanCustomPath callback: custom_plans is core's Sort. */
 static Plan *
 plan_sort(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
@@ -82,8 +92,9 @@ plan_sort(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
 		nulls_first = lappend_int(nulls_first, sort->nullsFirst[i]);
 		notnull = lappend_int(notnull, never_null(root, tle));
 	}
-	cscan->custom_private = list_make5(attnos, sortops, collations, nulls_first, notnull);
-	if (best_path->custom_private != NIL)
+	cscan->custom_private = lappend(list_make5(attnos, sortops, collations, nulls_first, notnull),
+									linitial(best_path->custom_private));
+	if (in_table(best_path))
 		cscan->scan.scanrelid = rel->relid; /* its rows are what we return */
 	else
 		cscan->custom_scan_tlist = copyObject(outerPlan(sort)->targetlist);
@@ -107,6 +118,13 @@ ws_is_wiscsort(const Path *path)
 	return IsA(path, CustomPath) && ((const CustomPath *) path)->methods == &path_methods;
 }
 
+/* Sets what EXPLAIN (VERBOSE) says. */
+static void
+set_reason(CustomPath *cpath, const char *reason)
+{
+	linitial(cpath->custom_private) = makeString(pstrdup(reason));
+}
+
 /* A WiscSort path around `sort`, without its costs. */
 static CustomPath *
 wrap(SortPath *sort)
@@ -122,6 +140,7 @@ wrap(SortPath *sort)
 	cpath->flags = CUSTOMPATH_SUPPORT_PROJECTION | CUSTOMPATH_SUPPORT_BACKWARD_SCAN |
 		CUSTOMPATH_SUPPORT_MARK_RESTORE;
 	cpath->custom_paths = list_make1(sort);
+	cpath->custom_private = list_make1(makeString("the input is not a scan of one table"));
 	cpath->methods = &path_methods;
 	return cpath;
 }
@@ -136,6 +155,8 @@ ws_wrap_sort(SortPath *sort)
 	CustomPath *cpath = wrap(sort);
 
 	ws_cost_sort(&cpath->path, sort->subpath, sort->path.pathkeys);
+	if (ws_keys_alone(sort->subpath, sort->path.pathkeys))
+		set_reason(cpath, "the rows are nothing but their keys");
 	return cpath;
 }
 
@@ -153,7 +174,7 @@ sort_in_table(PlannerInfo *root, RelOptInfo *rel, Path *scan, List *pathkeys)
 		return NULL;
 	cpath = wrap(create_sort_path(root, rel, input, pathkeys, -1.0));
 	cpath->path.pathtarget = rel->reltarget;
-	cpath->custom_private = list_make1_int(true);
+	cpath->custom_private = lappend(cpath->custom_private, makeInteger(1));
 	ws_cost_heap_sort(&cpath->path, input, pathkeys, rel);
 	return cpath;
 }
@@ -262,12 +283,25 @@ add_sorted_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *cpath, bool part
 	}
 }
 
+/* The reasons of two paths of which cost is going to choose one. */
+static void
+set_cost_reasons(CustomPath *table, CustomPath *spooled)
+{
+	Cost		fetch = table->path.total_cost;
+	Cost		spool = spooled->path.total_cost;
+
+	set_reason(table, psprintf("estimated cost %.0f, with a spool %.0f", fetch, spool));
+	set_reason(spooled, ws_debug_force ? "wiscsort.debug_force prefers it" :
+			   psprintf("estimated cost %.0f, from the table %.0f", spool, fetch));
+}
+
 /*
  * Adds a WiscSort of `input` for each ordering that is useful, and one of `scan`
- * that leaves the rows in the table, if that is not NULL.
+ * that leaves the rows in the table unless there is a `refusal`.
  */
 static void
-sort_input(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *scan, bool partial)
+sort_input(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *scan, const char *refusal,
+		   bool partial)
 {
 	bool		cores_limit = limit_is_cores(root, rel);
 	ListCell   *lc;
@@ -275,19 +309,31 @@ sort_input(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *scan, bool par
 	foreach(lc, ws_useful_orderings(root, rel, partial))
 	{
 		List	   *pathkeys = lfirst(lc);
+		bool		keys_alone = ws_keys_alone(input, pathkeys);
 		CustomPath *spooled;
-		CustomPath *in_table = NULL;
+		CustomPath *table = NULL;
 
 		if (pathkeys_contained_in(pathkeys, input->pathkeys) ||
 			(cores_limit && pathkeys_contained_in(root->query_pathkeys, pathkeys)))
 			continue;
-		if (scan != NULL && !ws_keys_alone(input, pathkeys))
-			in_table = sort_in_table(root, rel, scan, pathkeys);
-		if (in_table != NULL)
-			add_sorted_path(root, rel, in_table, partial);
-		if (in_table != NULL && ws_record_store == WS_STORE_HEAP)
+		if (refusal == NULL && scan != NULL && !keys_alone)
+			table = sort_in_table(root, rel, scan, pathkeys);
+		if (table != NULL && ws_record_store == WS_STORE_HEAP)
+		{
+			set_reason(table, "wiscsort.record_store is heap");
+			add_sorted_path(root, rel, table, partial);
 			continue;
+		}
 		spooled = ws_wrap_sort(create_sort_path(root, rel, input, pathkeys, -1.0));
+		if (!keys_alone)
+			set_reason(spooled, refusal != NULL ? refusal :
+					   scan == NULL ? "no scan of the table tells where its rows are" :
+					   "a sort key is not a column of the table");
+		if (table != NULL)
+		{
+			set_cost_reasons(table, spooled);
+			add_sorted_path(root, rel, table, partial);
+		}
 		add_sorted_path(root, rel, spooled, partial);
 	}
 }
@@ -297,8 +343,8 @@ static void
 add_sorted_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 {
 	Path	   *input;
-	Path	   *scan = NULL;
-	bool		heap;
+	Path	   *scan;
+	const char *refusal;
 
 	if (next_rel_hook != NULL)
 		next_rel_hook(root, rel, rti, rte);
@@ -306,19 +352,17 @@ add_sorted_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *r
 		!ws_sort_considered(rel->rows, rel->reltarget->width))
 		return;
 
-	heap = ws_heap_eligible(root, rel, rte);
+	refusal = ws_heap_refusal(root, rel, rte);
 	input = cheapest_input(rel->pathlist, false);
-	if (heap)
-		scan = cheapest_input(rel->pathlist, true);
+	scan = cheapest_input(rel->pathlist, true);
 	if (input != NULL)
-		sort_input(root, rel, input, scan, false);
+		sort_input(root, rel, input, scan, refusal, false);
 	if (!rel->consider_parallel)
 		return;
 	input = cheapest_input(rel->partial_pathlist, false);
-	if (heap)
-		scan = cheapest_input(rel->partial_pathlist, true);
+	scan = cheapest_input(rel->partial_pathlist, true);
 	if (input != NULL && ws_sort_considered(input->rows, rel->reltarget->width))
-		sort_input(root, rel, input, scan, true);
+		sort_input(root, rel, input, scan, refusal, true);
 }
 
 /* create_upper_paths_hook: Sorts left in the finished path trees. */

@@ -21,7 +21,7 @@ extern CustomPath *ws_wrap_sort(SortPath *sort);
 extern bool ws_is_wiscsort(const Path *path);
 
 /* ---- heap.c ---- */
-extern bool ws_heap_eligible(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte);
+extern const char *ws_heap_refusal(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte);
 extern bool ws_has_tids(const Path *path);
 extern Path *ws_heap_input(PlannerInfo *root, RelOptInfo *rel, Path *scan, List *pathkeys);
 

@@ -285,3 +285,30 @@ SET wiscsort.direct_read = maybe;
 
 -- Nothing is left behind.
 SELECT count(*) FROM pg_ls_tmpdir() WHERE name LIKE 'pgsql_tmp' || pg_backend_pid() || '.%';
+
+-- Why a sort has the record store it has.
+CREATE FUNCTION wtest.choice(query text) RETURNS text
+LANGUAGE plpgsql AS $$
+DECLARE
+    explained text;
+BEGIN
+    EXECUTE 'EXPLAIN (VERBOSE, FORMAT JSON) ' || query INTO explained;
+    RETURN regexp_replace(substring(explained FROM '"Record Store Choice": "([^"]*)"'), '\d+', 'N', 'g');
+END $$;
+SET wiscsort.debug_force = on;
+SET wiscsort.record_store = heap;
+SELECT q, wtest.choice(q) FROM unnest(ARRAY[
+    'SELECT * FROM wtest.h ORDER BY k',
+    'SELECT * FROM wtest.h ORDER BY k + 1',
+    'SELECT k FROM wtest.h ORDER BY k',
+    'SELECT xmin, * FROM wtest.h ORDER BY k',
+    'SELECT * FROM wtest.h ORDER BY k FOR UPDATE',
+    'SELECT * FROM pg_class ORDER BY relpages',
+    'SELECT a.k, b.id FROM wtest.h a JOIN wtest.h_old b USING (id) ORDER BY a.k, b.id, a.t']) q;
+SET wiscsort.record_store = auto;
+SELECT wtest.choice('SELECT * FROM wtest.h ORDER BY k');
+SET wiscsort.record_store = spool;
+SELECT wtest.choice('SELECT * FROM wtest.h ORDER BY k');
+RESET wiscsort.debug_force;
+SET wiscsort.record_store = auto;
+SELECT wtest.choice('SELECT * FROM wtest.h ORDER BY k') LIKE 'estimated cost N, % N' AS by_cost;
