@@ -24,7 +24,7 @@ OBJS = \
 	src/index/indexmap.o src/index/sort.o src/index/ties.o \
 	src/run/runfile.o src/run/formation.o \
 	src/merge/losertree.o src/merge/gather.o src/merge/merge.o \
-	src/record/spool.o src/record/spoolread.o src/record/window.o src/record/ahead.o src/record/keys.o src/record/heap.o src/record/heap_order.o src/record/heap_direct.o \
+	src/record/spool.o src/record/spoolread.o src/record/window.o src/record/ahead.o src/record/keys.o src/record/heap.o src/record/heap_order.o src/record/heap_direct.o src/record/heap_buffered.o src/record/heap_fetch.o \
 	src/io/tempfile.o src/io/region.o src/io/sigbus.o src/io/helper.o src/io/team.o \
 	src/exec/node.o src/exec/sorter.o src/exec/explain.o
 

@@ -190,6 +190,10 @@ ws_setop_input(SetOpPath *setop, int i)
 
 /* Can rows that a snapshot has seen vanish while it is in use? */
 #if PG_VERSION_NUM >= 170000
+#define WS_HAVE_READ_STREAM 1
+#endif
+
+#if PG_VERSION_NUM >= 170000
 #define ws_snapshots_expire()	false
 #else
 #include "utils/snapmgr.h"

@@ -34,6 +34,13 @@ extern int	ws_direct_lock(WsDirect *d, WsDirectBlock *blocks, int n);
 extern void ws_direct_unlock(WsDirect *d, const WsDirectBlock *blocks, int n);
 extern void ws_direct_failed(const WsDirect *d) __attribute__((noreturn));
 
+/* ---- heap_buffered.c: blocks through the buffer manager ---- */
+typedef BlockNumber (*WsNextBlock) (void *arg);
+typedef void (*WsUseBuffer) (void *arg, Buffer buffer);
+
+extern void ws_read_blocks(Relation rel, BufferAccessStrategy strategy, WsNextBlock next,
+						   WsUseBuffer use, void *arg);
+
 /* ---- heap_order.c: the pointers of the next window, in block order ---- */
 typedef struct WsHeapOrder WsHeapOrder;
 
@@ -127,7 +134,7 @@ typedef struct WsHeap
 	pg_atomic_uint64 used;		/* bytes taken */
 	WsHeapSide	sides[2];
 	WsTeam	   *team;			/* fetches blocks */
-	WsDirectBlock *touching;	/* blocks touched together */
+	WsDirectBlock *touching;	/* WS_HEAP_TOUCHED blocks, touched together */
 	WsDirectBlock *blocks;		/* of them, those fetched together */
 	int			nblocks;
 	Size		touched;		/* bytes of the region that have their pages */
@@ -136,6 +143,15 @@ typedef struct WsHeap
 	WsHeapStats stats;
 } WsHeap;
 
+/* ---- heap_fetch.c ---- */
+#define WS_HEAP_TOUCHED	256		/* blocks touched together */
+#define WS_NO_ROOM			((uint32) 1 << 31)	/* of `where`: the rest is an entry's number */
+#define WS_ROW_FRONT		sizeof(uint64)	/* of a row in the arena: pointer, and length below it */
+
+extern void ws_heap_fetch(WsHeap *h);
+extern void ws_heap_fetch_single(WsHeap *h, uint64 pointer);
+
+/* ---- heap.c ---- */
 extern WsHeap *ws_heap_create(Relation rel, const WsPointers *pointers, Size memory);
 extern Size ws_heap_memory(const WsHeap *heap);
 extern void ws_heap_stop(WsHeap *heap);

@@ -1,0 +1,104 @@
+/*-------------------------------------------------------------------------
+ * heap_buffered.c - blocks of a table in ascending order, through the buffer
+ * manager.
+ *
+ * PostgreSQL 17 and later have read streams, which look ahead, combine
+ * neighbouring blocks into one read, and on 18 read asynchronously.  Before them,
+ * PrefetchBuffer tells the system of the next blocks.
+ *
+ * On error, pins are released by their resource owner.
+ *-------------------------------------------------------------------------
+ */
+#include "record/heap.h"
+
+#include "miscadmin.h"
+#include "optimizer/optimizer.h"
+#ifdef WS_HAVE_READ_STREAM
+#include "storage/read_stream.h"
+#endif
+
+#ifdef WS_HAVE_READ_STREAM
+
+typedef struct Stream
+{
+	WsNextBlock next;
+	void	   *arg;
+} Stream;
+
+static BlockNumber
+next_block(ReadStream *stream, void *private, void *per_buffer_data)
+{
+	const Stream *s = private;
+
+	return s->next(s->arg);
+}
+
+#else
+
+#define AHEAD	32				/* blocks the system is told of */
+
+/* The blocks to come, a ring. */
+typedef struct Stream
+{
+	Relation	rel;
+	WsNextBlock next;
+	void	   *arg;
+	BlockNumber blocks[AHEAD];
+	int			first;
+	int			filled;
+	bool		ended;
+} Stream;
+
+static void
+look_ahead(Stream *s)
+{
+	while (!s->ended && s->filled < AHEAD)
+	{
+		BlockNumber block = s->next(s->arg);
+
+		s->ended = block == InvalidBlockNumber;
+		if (s->ended)
+			break;
+		s->blocks[(s->first + s->filled++) % AHEAD] = block;
+		if (effective_io_concurrency > 0)
+			(void) PrefetchBuffer(s->rel, MAIN_FORKNUM, block);
+	}
+}
+
+#endif
+
+/*
+ * Calls use(arg, buffer) for each of the blocks of `rel` that next(arg) returns
+ * before InvalidBlockNumber, in that order.  `use` gets a pin, which it gives up;
+ * next is called ahead of use.  Raises the errors of reading blocks and of `use`.
+ */
+void
+ws_read_blocks(Relation rel, BufferAccessStrategy strategy, WsNextBlock next,
+			   WsUseBuffer use, void *arg)
+{
+#ifdef WS_HAVE_READ_STREAM
+	Stream		s = {next, arg};
+	ReadStream *stream = read_stream_begin_relation(READ_STREAM_DEFAULT, strategy, rel,
+													MAIN_FORKNUM, next_block, &s, 0);
+	Buffer		buffer;
+
+	while (BufferIsValid(buffer = read_stream_next_buffer(stream, NULL)))
+	{
+		CHECK_FOR_INTERRUPTS();
+		use(arg, buffer);
+	}
+	read_stream_end(stream);
+#else
+	Stream		s = {.rel = rel, .next = next, .arg = arg};
+
+	for (look_ahead(&s); s.filled > 0; look_ahead(&s))
+	{
+		BlockNumber block = s.blocks[s.first];
+
+		s.first = (s.first + 1) % AHEAD;
+		s.filled--;
+		CHECK_FOR_INTERRUPTS();
+		use(arg, ReadBufferExtended(rel, MAIN_FORKNUM, block, RBM_NORMAL, strategy));
+	}
+#endif
+}
