@@ -11,8 +11,8 @@
  * only (numeric, text under ICU collations).
  *
  * Enums stay with the comparator: their OIDs are in the order of the labels only
- * as long as all are even, and ALTER TYPE ... ADD VALUE, which a function in the
- * query may run after the key specification is made, can add an odd one anywhere.
+ * as long as all are even, and ALTER TYPE ... ADD VALUE can add an odd one, which a
+ * function in the query may return, after the key specification has been made.
  *
  * Collations: only byte order (C, POSIX, builtin C) is encoded.  strxfrm of
  * libc is not trusted to agree with strcoll, as in core, but makes a guess for
