@@ -38,13 +38,17 @@ typedef enum WsEncoding
 	WS_ENC_FLOAT8,
 	WS_ENC_BYTES,				/* fixed length by reference: uuid, macaddr, macaddr8 */
 	WS_ENC_TIMETZ,
+	WS_ENC_INTERVAL,
+	WS_ENC_TID,
 	WS_ENC_ABBREVIATED,			/* SortSupport's abbreviated key, then comparator */
 	WS_ENC_NUMERIC,				/* the same, for numeric, whose order is reversed */
 	WS_ENC_TRANSFORMED,			/* a guess at text's order, to be verified; first column only */
 	WS_ENC_TEXT,				/* text, varchar under a C-like collation */
 	WS_ENC_BPCHAR,
 	WS_ENC_NAME,
-	WS_ENC_BYTEA
+	WS_ENC_BYTEA,
+	WS_ENC_BIT,					/* also varbit */
+	WS_ENC_INET					/* also cidr */
 } WsEncoding;
 
 typedef struct WsKeyColumn

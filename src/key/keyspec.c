@@ -8,7 +8,11 @@
  * that reuse core's procedures.  Whatever is unknown is sorted by its own
  * comparator, so that no type is refused; if its SortSupport can abbreviate
  * values to 8 bytes, these go into the prefix, and the comparator settles ties
- * only (numeric, text under ICU collations, inet).
+ * only (numeric, text under ICU collations).
+ *
+ * Enums stay with the comparator: their OIDs are in the order of the labels only
+ * as long as all are even, and ALTER TYPE ... ADD VALUE can add an odd one, which a
+ * function in the query may return, after the key specification has been made.
  *
  * Collations: only byte order (C, POSIX, builtin C) is encoded.  strxfrm of
  * libc is not trusted to agree with strcoll, as in core, but makes a guess for
@@ -71,10 +75,19 @@ ws_key_encoding(Oid sortop, Oid collation, bool *descending, int *width)
 			FIXED(WS_ENC_BYTES, 8);
 		case F_TIMETZ_CMP:
 			FIXED(WS_ENC_TIMETZ, 12);
+		case F_INTERVAL_CMP:
+			FIXED(WS_ENC_INTERVAL, 10);
+		case F_BTTIDCMP:
+			FIXED(WS_ENC_TID, 6);
 		case F_NUMERIC_CMP:
 			FIXED(WS_ENC_NUMERIC, 8);
 		case F_BYTEACMP:
 			return WS_ENC_BYTEA;
+		case F_BITCMP:
+		case F_VARBITCMP:
+			return WS_ENC_BIT;
+		case F_NETWORK_CMP:
+			return WS_ENC_INET;
 		case F_BTTEXT_PATTERN_CMP:
 			return WS_ENC_TEXT;
 		case F_BTBPCHAR_PATTERN_CMP:

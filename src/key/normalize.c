@@ -9,12 +9,17 @@
  *						bits of a negative, the sign bit of a positive flipped
  *	uuid, macaddr		their bytes
  *	timetz				UTC time as int8, then the zone as int4
+ *	interval			microseconds, 30 days a month, as a signed integer
+ *	tid					block, then offset
  *	text, bpchar, name	their bytes, then 00 (no value contains a zero byte);
  *						bpchar without its trailing blanks
  *	bytea				00 written as 00 FF, then 00 00
+ *	bit, varbit			their bytes as bytea, then how many bits of the last count
+ *	inet, cidr			family, network address, netmask's bits, then the
+ *						address from the byte that the netmask ends in
  *	text under libc		strxfrm's bytes, which are a guess (transform.c)
  *	numeric, text under	core's abbreviated key (SortSupport), which is not
- *	ICU, inet, ...		decisive on ties
+ *	ICU collations		decisive on ties
  *
  * Values that compare equal encode equal: otherwise the next column would
  * never decide.
@@ -27,13 +32,18 @@
 #include "key/key.h"
 
 #include <math.h>
+#include <sys/socket.h>
 
 #include "fmgr.h"
 #include "port/pg_bswap.h"
+#include "storage/itemptr.h"
 #include "utils/date.h"
+#include "utils/inet.h"
 #include "utils/timestamp.h"
 
 #define SIGN_64		(UINT64CONST(1) << 63)
+#define SIGN_80		((ws_uint128) 1 << 79)
+#define PAST_PREFIX	(WS_PREFIX_BYTES + 1)
 
 /* IEEE bits of a float8, ordered as unsigned integers. */
 static inline uint64
@@ -60,6 +70,20 @@ float4_bits(float4 f)
 		f = 0;
 	memcpy(&bits, &f, sizeof(bits));
 	return (bits & 0x80000000) ? ~bits : bits | 0x80000000;
+}
+
+/*
+ * What intervals compare by, as an unsigned integer of 80 bits.  Days are at
+ * most 31 * 2^31 in magnitude, microseconds of them 5.76e21, with the time
+ * field's 2^63 still below 2^73.  Infinity (17 and later) has all fields
+ * at their extremes, and so is beyond every other interval.
+ */
+static inline ws_uint128
+interval_bits(const Interval *span)
+{
+	int64		days = span->month * INT64CONST(30) + span->day;
+
+	return (ws_uint128) days * USECS_PER_DAY + (ws_uint128) span->time + SIGN_80;
 }
 
 /* The value of a fixed-width column as an unsigned integer of col->width bytes. */
@@ -101,6 +125,15 @@ fixed_bits(const WsKeyColumn *col, Datum value)
 				uint64		utc = (uint64) (t->time + t->zone * USECS_PER_SEC) ^ SIGN_64;
 
 				return ((ws_uint128) utc << 32) | ((uint32) t->zone ^ 0x80000000);
+			}
+		case WS_ENC_INTERVAL:
+			return interval_bits((const Interval *) DatumGetPointer(value));
+		case WS_ENC_TID:
+			{
+				const ItemPointerData *tid = (const ItemPointerData *) DatumGetPointer(value);
+
+				return ((uint64) ItemPointerGetBlockNumberNoCheck(tid) << 16) |
+					ItemPointerGetOffsetNumberNoCheck(tid);
 			}
 		case WS_ENC_ABBREVIATED:
 			/* compared as an unsigned integer */
@@ -202,6 +235,65 @@ put_bytea(Window *w, const uint8 *bytes, Size n, uint8 invert)
 	put_byte(w, invert);
 }
 
+/*
+ * A bit string of n bytes, its length of 4 bytes included, is compared by the
+ * bytes behind that, then by the length in bits.  If one's bytes begin the
+ * other's, it is the shorter one in bits as well; if they are the same bytes,
+ * the lengths differ only in how many bits of the last byte count.
+ */
+static void
+put_bit(Window *w, const uint8 *value, Size n, uint8 invert)
+{
+	int32		bits;
+	Size		bytes = n - sizeof(bits);
+
+	memcpy(&bits, value, sizeof(bits)); /* not aligned behind a short header */
+	put_bytea(w, value + sizeof(bits), bytes, invert);
+	put_byte(w, (uint8) (bytes > 0 ? bits - BITS_PER_BYTE * (bytes - 1) : 0) ^ invert);
+}
+
+/* Bytes of an address of this family. */
+static inline int
+inet_address_bytes(uint8 family)
+{
+	return family == PGSQL_AF_INET ? 4 : 16;
+}
+
+/* Bytes of it that repeat the network address: whole bytes of the netmask. */
+static inline int
+inet_network_bytes(uint8 family, uint8 bits)
+{
+	return Min(bits / BITS_PER_BYTE, inet_address_bytes(family));
+}
+
+/*
+ * Addresses of a family are compared by the bits that both netmasks have, then
+ * by the number of bits in the netmask, then by all bits.  Masked addresses
+ * give the same: let m <= n be the netmasks' bits.  If the first m bits
+ * differ, so do the masked addresses, at the same bit.  If not, the one of m
+ * bits is 0 where the other may have ones, so it is the smaller one or both are
+ * equal, and bits decide: m is the smaller one again.  If bits are equal too,
+ * so are the netmasks' bytes, and what is left of the address decides.  The
+ * family and the bits tell how long that is.
+ */
+static void
+put_inet(Window *w, const inet_struct *inet, uint8 invert)
+{
+	int			bytes = inet_address_bytes(inet->family);
+	int			network = inet_network_bytes(inet->family, inet->bits);
+
+	put_byte(w, inet->family ^ invert);
+	put_bytes(w, inet->ipaddr, network, invert);
+	for (int i = network; i < bytes; i++)
+	{
+		uint8		mask = i == network ? 0xFF00 >> (inet->bits % BITS_PER_BYTE) : 0;
+
+		put_byte(w, (inet->ipaddr[i] & mask) ^ invert);
+	}
+	put_byte(w, inet->bits ^ invert);
+	put_bytes(w, inet->ipaddr + network, bytes - network, invert);
+}
+
 /* Appends the guess at a text's order. */
 static void
 put_transformed(Window *w, const WsKeyColumn *col, Datum value)
@@ -250,6 +342,10 @@ put_value(Window *w, const WsKeyColumn *col, Datum value)
 
 		if (col->encoding == WS_ENC_BYTEA)
 			put_bytea(w, bytes, n, invert);
+		else if (col->encoding == WS_ENC_BIT)
+			put_bit(w, bytes, n, invert);
+		else if (col->encoding == WS_ENC_INET)
+			put_inet(w, (const inet_struct *) bytes, invert);
 		else
 		{
 			if (col->encoding == WS_ENC_BPCHAR)
@@ -328,6 +424,41 @@ ws_key_entry(const WsKeySpec *spec, const Datum *values, const bool *isnull,
 }
 
 /*
+ * Where the inet that begins at `pos` of a prefix ends, or PAST_PREFIX if the
+ * prefix does not say.
+ */
+static int
+inet_end(const uint8 *bytes, int pos, uint8 invert)
+{
+	uint8		family;
+
+	if (pos >= WS_PREFIX_BYTES)
+		return PAST_PREFIX;
+	family = bytes[pos++] ^ invert;
+	pos += inet_address_bytes(family);
+	if (pos >= WS_PREFIX_BYTES)
+		return PAST_PREFIX;
+	return pos + 1 + inet_address_bytes(family) - inet_network_bytes(family, bytes[pos] ^ invert);
+}
+
+/* The same for a value that ends with a terminator. */
+static int
+terminated_end(WsEncoding encoding, const uint8 *bytes, int pos, uint8 invert)
+{
+	while (pos < WS_PREFIX_BYTES)
+	{
+		if (bytes[pos++] != invert)
+			continue;
+		if (encoding != WS_ENC_BYTEA && encoding != WS_ENC_BIT)
+			return pos;
+		/* the terminator, or a zero byte of the value? */
+		if (pos < WS_PREFIX_BYTES && bytes[pos++] == invert)
+			return encoding == WS_ENC_BIT ? pos + 1 : pos;
+	}
+	return PAST_PREFIX;
+}
+
+/*
  * Does the prefix hold the whole key, so that rows with this prefix are
  * equal?  Told from the bytes alone: no row is looked at.
  */
@@ -346,7 +477,7 @@ ws_key_complete(const WsKeySpec *spec, WsEntry entry)
 	for (int i = 0; i < spec->ncols; i++)
 	{
 		const WsKeyColumn *col = &spec->cols[i];
-		uint8		end = col->descending ? 0xFF : 0;
+		uint8		invert = col->descending ? 0xFF : 0;
 
 		if (!col->notnull)
 		{
@@ -358,26 +489,13 @@ ws_key_complete(const WsKeySpec *spec, WsEntry entry)
 		if (ws_encoding_partial(col->encoding))
 			return false;
 		if (col->width > 0)
-		{
 			pos += col->width;
-			if (pos > WS_PREFIX_BYTES)
-				return false;
-			continue;
-		}
-		/* find the terminator */
-		for (;;)
-		{
-			if (pos >= WS_PREFIX_BYTES)
-				return false;
-			if (bytes[pos++] != end)
-				continue;
-			if (col->encoding != WS_ENC_BYTEA)
-				break;
-			if (pos >= WS_PREFIX_BYTES)
-				return false;
-			if (bytes[pos++] == end)
-				break;
-		}
+		else if (col->encoding == WS_ENC_INET)
+			pos = inet_end(bytes, pos, invert);
+		else
+			pos = terminated_end(col->encoding, bytes, pos, invert);
+		if (pos > WS_PREFIX_BYTES)
+			return false;
 	}
 	return true;
 }

@@ -127,6 +127,9 @@ comparison_share(List *pathkeys)
 		case WS_ENC_BPCHAR:
 		case WS_ENC_NAME:
 		case WS_ENC_BYTEA:
+		case WS_ENC_BIT:
+		case WS_ENC_INET:
+		case WS_ENC_INTERVAL:	/* fills the prefix, and has no room for a null byte */
 			return TEXT_SHARE;
 		default:
 			return list_length(pathkeys) > 1 ? TEXT_SHARE : 0;

@@ -8,6 +8,7 @@ values of the table is compared, see gen.py.
 """
 
 import datetime
+import ipaddress
 
 ALPHABETS = ['ab', 'aAbB', 'abcdefghijklmnopqrstuvwxyz', 'aäAÄáÁzZéßÅåøo', 'a b-c_D.0',
              '0123456789', 'éè日本語😀zα', '\x01~aé']
@@ -113,11 +114,22 @@ def timetz(rng):
 
 
 def interval(rng):
-    if rng.random() < 0.4:
+    pick = rng.random()
+    if pick < 0.4:
         return rng.choice(['1 mon', '30 days', '29 days 24:00:00', '720:00:00', '0', '1 day',
                            '24:00:00', '-1 mon', '-30 days', '1 mon -30 days', '178000 years'])
+    if pick < 0.5:
+        return '%d mons %d days %d:00:00' % tuple(rng.choice([-n, 0, n]) for n in
+                                                  (2 ** 31 - 1, 2 ** 31 - 1, 2562047787))
+    if pick < 0.6:
+        return '00:00:00.%06d' % rng.randrange(300)
     return '%d mons %d days %d.%03d secs' % (rng.randint(-30, 30), rng.randint(-99, 99),
                                              rng.randint(0, 99999), rng.randint(0, 999))
+
+
+def infinite_interval(rng):
+    """For servers that have them, 17 and later."""
+    return rng.choice(['infinity', '-infinity']) if rng.random() < 0.1 else interval(rng)
 
 
 def hexbytes(rng, count):
@@ -130,10 +142,25 @@ def uuid(rng):
 
 
 def inet(rng):
+    """Hosts, and hosts in few networks, so that netmasks and addresses tie."""
     if rng.random() < 0.3:
-        return '2001:%x::%x/%d' % (rng.randrange(16), rng.randrange(3), rng.randint(8, 128))
-    return '%d.%d.%d.%d/%d' % (rng.choice([10, 10, 127, 192]), rng.randrange(3), rng.randrange(256),
-                               rng.randrange(256), rng.randint(4, 32))
+        return '2001:%x::%x/%d' % (rng.randrange(16), rng.randrange(3),
+                                   rng.choice([128, 64, 63, 0, rng.randint(0, 128)]))
+    return '%d.%d.%d.%d/%d' % (rng.choice([10, 10, 127, 192]), rng.randrange(3),
+                               rng.choice([0, 1, 128, 255]),
+                               rng.choice([0, 0, 1, rng.randrange(256)]),
+                               rng.choice([32, 32, 8, 9, 0, rng.randint(0, 32)]))
+
+
+def cidr(rng):
+    return str(ipaddress.ip_interface(inet(rng)).network)
+
+
+def tid(rng):
+    edges = [0, 1, 255, 256, 65535]
+    if rng.random() < 0.3:
+        return '(%d,%d)' % (rng.choice(edges + [65536, 2 ** 31, 2 ** 32 - 1]), rng.choice(edges))
+    return '(%d,%d)' % (rng.randrange(9), rng.randrange(1, 99))
 
 
 def money(rng):
@@ -188,6 +215,18 @@ def tsvector(rng):
 
 def bits(rng):
     return letters(rng, rng.randint(1, 20), '01')
+
+
+def varbit(rng):
+    """Beginnings of each other, zeros at the end, and sometimes long enough to be toasted."""
+    head = prefixes(rng, lambda r, n: letters(r, n * 8, '01'))
+    longest = rng.choice([9, 20, 90])
+    long = rng.choice([0, 0, 0, 20000])
+
+    def value(r):
+        zeros = '0' * (r.randint(0, 17) + (long if r.random() < 0.1 else 0))
+        return head(r) + letters(r, r.randint(0, longest), '01') + zeros
+    return value
 
 
 # --- containers --------------------------------------------------------------
@@ -267,7 +306,7 @@ FIXED = [
     Type('macaddr8', 'macaddr8', lambda r: hexbytes(r, 8)),
     Type('xid8', 'xid8', unsigned(64)),
     Type('pg_lsn', 'pg_lsn', lambda r: '%X/%X' % (r.randrange(9), r.getrandbits(32))),
-    Type('tid', 'tid', lambda r: '(%d,%d)' % (r.randrange(9), r.randrange(1, 99))),
+    Type('tid', 'tid', tid),
     Type('numeric', 'numeric', numeric, exact=False,
          exprs=[('-{c}', False), ('{c}::text COLLATE "C"', True), ('abs({c})', False)]),
     Type('numeric_2', 'numeric(12,2)', lambda r: '%.2f' % r.gauss(0, 500), exprs=NUMBER),
@@ -275,7 +314,7 @@ FIXED = [
 
 VARYING = [
     Type('inet', 'inet', inet, exprs=[('host({c})', True), ('masklen({c})', True)]),
-    Type('varbit', 'varbit', bits, exprs=[('length({c})', True)]),
+    Type('cidr', 'cidr', cidr, exprs=[('set_masklen({c}::inet, 8)', True)]),
     Type('bit', 'bit(20)', lambda r: bits(r).ljust(20, '0')),
     Type('tsvector', 'tsvector', tsvector),
     Type('int_array', 'int4[]', array(lambda r: str(r.randint(-3, 3))),
@@ -328,11 +367,15 @@ def choose(rng, names, number):
     pick = rng.random()
     if pick < 0.45:
         base = rng.choice(FIXED)
+        if base.name == 'interval' and 'pg_c_utf8' in names:    # 17 or later
+            base = Type('interval', 'interval', infinite_interval, exact=False, exprs=TIME)
     elif pick < 0.72:
         base = text_type(rng, names)
     elif pick < 0.80:
         base = Type('bytea', 'bytea', bytea(rng), exprs=[('length({c})', True)])
-    elif pick < 0.84:
+    elif pick < 0.82:
+        base = Type('varbit', 'varbit', varbit(rng), exprs=[('length({c})', True)])
+    elif pick < 0.85:
         base = Type('name', 'name', short_name(rng), exprs=[('{c}::text', True)])
     elif pick < 0.94:
         base = rng.choice(VARYING)

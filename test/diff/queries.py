@@ -274,6 +274,8 @@ def merge_join(m):
     if second is not None and second is not key:
         condition += ' AND %s = %s' % (second.at('a'), second.at('b'))
     settings = dict(MERGE_JOIN, enable_material=m.rng.choice(['on', 'off']))
+    if m.tables.huge:   # core may take a nested loop all the same, and scan its inner table for each row
+        settings['enable_material'] = 'on'
     few = m.every(10000)(fan)
     other = 't1' if own else 't2'
     if m.chance(0.25):

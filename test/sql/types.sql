@@ -27,7 +27,7 @@ INSERT INTO wtest.kinds (type, coll, expr, specials) VALUES
  ('timetz', '', '(time ''00:00'' + r * interval ''1 day'') at time zone make_interval(mins => (i % 1400) - 700)', '{00:00+00, 24:00+15, 00:00-15, 12:00+01, 11:00+00}'),
  ('timestamp', '', 'timestamp ''2000-01-01'' + (r - 0.5) * interval ''4000 years''', '{infinity, -infinity, 2000-01-01, 4713-01-01 BC}'),
  ('timestamptz', '', 'timestamptz ''2000-01-01'' + (r - 0.5) * interval ''4000 years''', '{infinity, -infinity, epoch}'),
- ('interval', '', 'make_interval(months => ((r - 0.5) * 100)::int, days => (i % 61) - 30, secs => (r - 0.5) * 1e6)', '{1 month, 30 days, 720 hours, -1 month, 0, "178000000 years", "-178000000 years"}'),
+ ('interval', '', 'make_interval(months => ((r - 0.5) * 100)::int, days => (i % 61) - 30, secs => (r - 0.5) * 1e6)', '{1 month, 30 days, 720 hours, 29 days 24:00:00, 1 month 1 day -24:00:00, 31 days, -1 month, -30 days, 1 month -30 days, 0, 0.000001 seconds, -0.000001 seconds, "178000000 years", "-178000000 years", "-178956970 years -8 months -2147483648 days -2562047788:00:54.775807", "178956970 years 7 months 2147483647 days 2562047788:00:54.775806"}'),
  ('uuid', '', 'md5(r::text)::uuid', '{00000000-0000-0000-0000-000000000000, ffffffff-ffff-ffff-ffff-ffffffffffff, 80000000-0000-0000-0000-000000000000}'),
  ('bytea', '', 'substr(sha256(r::text::bytea), 1, i % 33)', '{"", "\\\\x00", "\\\\x0000", "\\\\x0001", "\\\\xff", "\\\\xffff", "\\\\x00ff", "\\\\x01"}'),
  ('name', '', 'md5(r::text)::name', '{"", a, aa, A}'),
@@ -40,19 +40,20 @@ INSERT INTO wtest.kinds (type, coll, expr, specials) VALUES
  ('wtest.code', '', 'substr(md5(r::text), 1, i % 33)', '{"", a, aa}'),
  ('macaddr', '', 'substr(md5(r::text), 1, 12)::macaddr', '{00:00:00:00:00:00, ff:ff:ff:ff:ff:ff}'),
  ('macaddr8', '', 'substr(md5(r::text), 1, 16)::macaddr8', '{00:00:00:00:00:00:00:00, ff:ff:ff:ff:ff:ff:ff:ff}'),
- ('tid', '', 'format(''(%s,%s)'', (r * 4294967295)::int8, 1 + i % 300)::tid', '{"(0,0)", "(4294967295,65535)", "(1,2)", "(1,10)"}'),
+ ('tid', '', 'format(''(%s,%s)'', (r * 4294967295)::int8, 1 + i % 300)::tid', '{"(0,0)", "(0,65535)", "(1,0)", "(255,1)", "(256,1)", "(65535,1)", "(65536,0)", "(2147483648,1)", "(4294967295,0)", "(4294967295,65535)", "(1,2)", "(1,10)"}'),
  ('xid8', '', '((r * 9e18)::int8)::text::xid8', '{0, 18446744073709551615}'),
  ('pg_lsn', '', 'pg_lsn ''0/0'' + (r * 9e18)::int8', '{0/0, FFFFFFFF/FFFFFFFF}'),
+ ('inet', '', 'set_masklen((CASE i % 4 WHEN 0 THEN inet ''2001:db8::'' ELSE inet ''0.0.0.0'' END) + (r * 4294967295)::int8, CASE i % 3 WHEN 0 THEN i % 33 ELSE 32 END)', '{0.0.0.0, 0.0.0.0/0, 10.0.0.0/8, 10.1.2.3/8, 10.1.2.3/9, 10.1.2.4/8, 10.128.0.0/9, 10.0.0.1/24, 10.0.0.1, 255.255.255.255, 255.255.255.255/0, ::, ::/0, ::1, ::1/0, 2001:db8::1/32, 2001:db8::1/64, 2001:db8::2/64, ffff::/128}'),
+ ('cidr', '', 'network(set_masklen(inet ''0.0.0.0'' + (r * 4294967295)::int8, i % 33))', '{0.0.0.0/0, 0.0.0.0/8, 0.0.0.0/32, 10.0.0.0/8, 10.0.0.0/9, 10.128.0.0/9, ::/0, ::/128, 2001:db8::/32}'),
+ ('bit(12)', '', '(r * 4095)::int::bit(12)', '{000000000000, 111111111111, 000000010000, 111111110000}'),
+ ('bit(70)', '', '((i % 3)::bit(2) || (r * 1e18)::int8::bit(60) || B''00000000'')::bit(70)', ARRAY[repeat('0', 70), repeat('1', 70), repeat('0', 69) || '1']),
+ ('varbit', '', 'substring((r * 4294967295)::int8::bit(40) for i % 41)', '{"", 0, 00, 00000000, 000000000, 1, 10, 01, 10000000, 100000000, 1000000000000000, 11111111, 1111111100000000}'),
  -- types that are compared
  ('numeric', '', '((r - 0.5) * 10 ^ (i % 40 - 20))::numeric', '{0, 0.00, -0.0, 1, 1.0, 1.00, NaN, Infinity, -Infinity, 1e100, -1e-100}'),
  ('text', 'und-x-icu', 'substr(md5(r::text), 1, i % 33)', '{"", a, A, "a b", ab, é, e, É, ß, ss, "a-b"}'),
  ('text', 'de-x-icu', 'substr(md5(r::text), 1, i % 33)', '{"", a, A, ä, Ä, ae, z}'),
  ('text', 'wtest_nocase', 'substr(md5(r::text), 1, i % 4)', '{"", a, A, b, B, aa, aA, Aa, AA, é, É}'),
  ('char(12)', 'und-x-icu', 'substr(md5(r::text), 1, i % 13)', '{"", a, "a  ", A, "a b"}'),
- ('inet', '', 'inet ''0.0.0.0'' + (r * 4294967295)::int8', '{0.0.0.0, 10.0.0.1/8, 10.0.0.1/24, 10.0.0.1, ::1, 2001:db8::1/32}'),
- ('cidr', '', 'network(set_masklen(inet ''0.0.0.0'' + (r * 4294967295)::int8, i % 33))', '{0.0.0.0/0, 10.0.0.0/8, ::/0, 2001:db8::/32}'),
- ('bit(12)', '', '(r * 4095)::int::bit(12)', '{000000000000, 111111111111}'),
- ('varbit', '', 'substring((r * 4294967295)::int8::bit(40) for i % 41)', '{"", 0, 00, 1, 10, 01}'),
  ('wtest.mood', '', '(enum_range(NULL::wtest.mood))[1 + i % 4]', '{sad, ok, fine, happy}'),
  ('int4[]', '', 'ARRAY[i % 7, (r * 1000)::int]', '{"{}", "{NULL}", "{1,NULL}", "{1}", "{1,2}", "{{1},{2}}"}'),
  ('text[]', '', 'ARRAY[substr(md5(r::text), 1, i % 5), md5(r::text)]', '{"{}", "{NULL}", "{a,NULL}", "{a}"}'),
@@ -117,6 +118,37 @@ SELECT wtest.compare('SELECT a, b FROM nn ORDER BY a, b') AS ten_bytes,
        wtest.compare('SELECT a, b, c FROM nn ORDER BY a DESC, b, c DESC') AS eleven_bytes,
        wtest.compare('SELECT * FROM nn ORDER BY c DESC, b DESC, a, id') AS all_columns,
        wtest.compare('SELECT a FROM nn ORDER BY a DESC') AS single;
+
+-- Infinite intervals, from 17 on.
+CREATE TEMP TABLE spans AS
+    SELECT i AS id, CASE WHEN current_setting('server_version_num')::int < 170000 THEN NULL
+                         WHEN i % 3 = 0 THEN 'infinity' WHEN i % 3 = 1 THEN '-infinity' END::interval AS k
+      FROM generate_series(1, 60) i
+    UNION ALL
+    SELECT 100 + i, make_interval(months => s * 2147483647, days => s * (2147483500 + i), secs => s * 9e12)
+      FROM generate_series(1, 60) i, unnest('{1, -1}'::int[]) s;
+SELECT wtest.compare('SELECT k FROM spans ORDER BY k') AS ascending,
+       wtest.compare('SELECT k, id FROM spans ORDER BY k DESC NULLS LAST, id') AS descending;
+
+-- Types of fixed and of variable width in one key: intervals that fill the prefix, hosts and nets, bits. Long bit
+-- strings are compressed, or out of line.
+CREATE TEMP TABLE mixed (d interval NOT NULL, net inet, b varbit NOT NULL, at tid, id int NOT NULL);
+INSERT INTO mixed
+SELECT (ARRAY['1 mon', '30 days', '29 days 24:00:00', '-1 mon', '0', '-00:00:01'])[1 + i % 6]::interval,
+       (ARRAY['10.0.0.0/8', '10.1.2.3/8', '10.1.2.3', '::/0', '::1/64', NULL])[1 + (i / 6) % 6]::inet,
+       CASE i % 5 WHEN 0 THEN repeat('0', i % 70) WHEN 1 THEN repeat('10', 20000 + i % 3) WHEN 2 THEN '1' ELSE repeat('0', 40000) || i % 2 END::varbit,
+       format('(%s,%s)', i % 3, i % 2)::tid, i
+  FROM generate_series(1, 600) i;
+INSERT INTO mixed SELECT '1 day', '::2', (SELECT string_agg(('x' || md5(i::text || j))::varbit(128)::text, '')::varbit FROM generate_series(1, 300) j), '(0,0)', i
+  FROM generate_series(601, 640) i;
+SELECT bool_or(pg_column_size(b) < bit_length(b) / 16) AS compressed, max(pg_column_size(b)) > 4000 AS out_of_line FROM mixed;
+SELECT wtest.compare('SELECT extract(epoch FROM d) FROM mixed ORDER BY d') AS interval_alone,
+       wtest.compare('SELECT d, id FROM mixed ORDER BY d DESC, id') AS interval_exact,
+       wtest.compare('SELECT net, d, id FROM mixed ORDER BY net DESC, d, id DESC') AS inet_interval,
+       wtest.compare('SELECT extract(epoch FROM d), net FROM mixed ORDER BY d, net NULLS FIRST') AS interval_inet,
+       wtest.compare('SELECT b FROM mixed ORDER BY b') AS bits,
+       wtest.compare('SELECT b, at, id FROM mixed ORDER BY b DESC, at DESC, id') AS bits_tid,
+       wtest.compare('SELECT at, net, b, id FROM mixed ORDER BY at, net DESC NULLS LAST, b, id') AS tid_inet_bits;
 
 -- Empty input, one row, nothing but nulls.
 CREATE TEMP TABLE empty (a int, b text);

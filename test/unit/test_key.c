@@ -63,7 +63,7 @@ ws_transform(const WsTransform *transform, const char *text, Size n, Size wanted
 
 #include "../../src/key/normalize.c"
 
-#define MAX_KEY 64
+#define MAX_KEY 200
 
 typedef struct Value
 {
@@ -278,6 +278,81 @@ cmp_timetz(Datum a, Datum b)
 	return (x->zone > y->zone) - (x->zone < y->zone);
 }
 
+/* As bttidcmp, from the halves of the block number. */
+static int
+cmp_tid(Datum a, Datum b)
+{
+	ItemPointerData *x = (ItemPointerData *) DatumGetPointer(a);
+	ItemPointerData *y = (ItemPointerData *) DatumGetPointer(b);
+	int			from[3] = {x->ip_blkid.bi_hi, x->ip_blkid.bi_lo, x->ip_posid};
+	int			to[3] = {y->ip_blkid.bi_hi, y->ip_blkid.bi_lo, y->ip_posid};
+
+	for (int i = 0; i < 3; i++)
+		if (from[i] != to[i])
+			return from[i] > to[i] ? 1 : -1;
+	return 0;
+}
+
+static int
+cmp_interval(Datum a, Datum b)
+{
+	Interval   *x = (Interval *) DatumGetPointer(a);
+	Interval   *y = (Interval *) DatumGetPointer(b);
+	__int128	from = ((__int128) x->month * 30 + x->day) * USECS_PER_DAY + x->time;
+	__int128	to = ((__int128) y->month * 30 + y->day) * USECS_PER_DAY + y->time;
+
+	return (from > to) - (from < to);
+}
+
+static bool
+bit_at(const uint8 *bytes, int i)
+{
+	return bytes[i / 8] >> (7 - i % 8) & 1;
+}
+
+/* Orders the first n bits of two strings, one by one. */
+static int
+cmp_first_bits(const uint8 *x, const uint8 *y, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (bit_at(x, i) != bit_at(y, i))
+			return bit_at(x, i) ? 1 : -1;
+	return 0;
+}
+
+/* bit_cmp: the bits of the bytes that both have, then the length. */
+static int
+cmp_bit(Datum a, Datum b)
+{
+	struct varlena *x = (struct varlena *) DatumGetPointer(a);
+	struct varlena *y = (struct varlena *) DatumGetPointer(b);
+	int32		n,
+				m;
+	int			cmp;
+
+	memcpy(&n, VARDATA_ANY(x), sizeof(n));
+	memcpy(&m, VARDATA_ANY(y), sizeof(m));
+	cmp = cmp_first_bits((uint8 *) VARDATA_ANY(x) + 4, (uint8 *) VARDATA_ANY(y) + 4,
+						 (Min(n, m) + 7) / 8 * 8);
+	return cmp != 0 ? cmp : n - m;
+}
+
+/* network_cmp: the bits of both netmasks, the netmasks, all bits. */
+static int
+cmp_inet(Datum a, Datum b)
+{
+	inet_struct *x = (inet_struct *) VARDATA_ANY(DatumGetPointer(a));
+	inet_struct *y = (inet_struct *) VARDATA_ANY(DatumGetPointer(b));
+	int			cmp;
+
+	if (x->family != y->family)
+		return x->family - y->family;
+	cmp = cmp_first_bits(x->ipaddr, y->ipaddr, Min(x->bits, y->bits));
+	if (cmp == 0)
+		cmp = x->bits - y->bits;
+	return cmp != 0 ? cmp : cmp_first_bits(x->ipaddr, y->ipaddr, x->family == PGSQL_AF_INET ? 32 : 128);
+}
+
 static Datum
 varlena(const char *bytes, int n)
 {
@@ -304,6 +379,204 @@ strings(Datum *out, int n, const char *alphabet, int letters)
 		out[i] = varlena(buf, len);
 	}
 	return n;
+}
+
+/* The same with a header of one byte, as rows have it. */
+static Datum
+short_varlena(const char *bytes, int n)
+{
+	char	   *v = calloc(1, VARHDRSZ_SHORT + n + 1);
+
+	SET_VARSIZE_SHORT(v, VARHDRSZ_SHORT + n);
+	memcpy(VARDATA_SHORT(v), bytes, n);
+	return PointerGetDatum(v);
+}
+
+/* Block and offset, often one of the edges. */
+static Datum
+random_tid(void)
+{
+	static const uint32 edges[] = {0, 1, 2, 0xFF, 0x100, 0xFFFF, 0x10000, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF};
+	ItemPointerData *tid = calloc(1, sizeof(ItemPointerData));
+	uint32		block = next_random() % 4 ? edges[next_random() % lengthof(edges)] : (uint32) next_random();
+
+	BlockIdSet(&tid->ip_blkid, block);
+	tid->ip_posid = (OffsetNumber) (next_random() % 2 ? edges[next_random() % 6] : next_random());
+	return PointerGetDatum(tid);
+}
+
+/* Edges of all fields together (infinity), values that differ but are equal, anything. */
+static Datum
+random_interval(void)
+{
+	Interval   *span = calloc(1, sizeof(Interval));
+	int			months = (int) (next_random() % 7) - 3;
+
+	switch (next_random() % 5)
+	{
+		case 0:
+			span->month = next_random() % 2 ? PG_INT32_MIN : PG_INT32_MAX;
+			span->day = next_random() % 2 ? PG_INT32_MIN : PG_INT32_MAX;
+			span->time = next_random() % 2 ? PG_INT64_MIN : PG_INT64_MAX;
+			break;
+		case 1:
+			span->month = months;
+			break;
+		case 2:
+			span->day = months * 30;
+			break;
+		case 3:
+			span->day = months * 30 - 1;
+			span->time = USECS_PER_DAY + (int) (next_random() % 3) - 1;
+			break;
+		default:
+			span->month = (int32) next_random() >> next_random() % 32;
+			span->day = (int32) next_random() >> next_random() % 32;
+			span->time = (int64) next_random() >> next_random() % 64;
+	}
+	return PointerGetDatum(span);
+}
+
+/* Bit strings, many of them zero at the end, or one the beginning of another. */
+static Datum
+random_bit(void)
+{
+	uint8		value[4 + 12] = {0};
+	int32		bits = next_random() % 97;
+	int			ones = next_random() % (bits + 1);
+
+	memcpy(value, &bits, sizeof(bits));
+	for (int i = 0; i < ones; i++)
+		if (next_random() % 4 == 0 || i < 9)
+			value[4 + i / 8] |= 0x80 >> i % 8;
+	return (next_random() % 2 ? varlena : short_varlena) ((char *) value, 4 + (bits + 7) / 8);
+}
+
+/* Few networks, and hosts in them. */
+static Datum
+random_inet(void)
+{
+	inet_struct inet = {0};
+	int			bytes = next_random() % 3 ? 4 : 16;
+
+	inet.family = bytes == 4 ? PGSQL_AF_INET : PGSQL_AF_INET6;
+	inet.bits = next_random() % 4 ? next_random() % (8 * bytes + 1) : 8 * bytes;
+	inet.ipaddr[0] = next_random() % 2 ? 10 : 128;
+	for (int i = 1; i < bytes; i++)
+		inet.ipaddr[i] = next_random() % 4 ? 0 : (uint8) (next_random() & 0x81);
+	if (next_random() % 4 == 0)	/* a network */
+		for (int i = inet.bits; i < 8 * bytes; i++)
+			inet.ipaddr[i / 8] &= ~(0x80 >> i % 8);
+	return (next_random() % 2 ? varlena : short_varlena) ((char *) &inet, 2 + bytes);
+}
+
+static const struct Kind
+{
+	const char *name;
+	WsEncoding	encoding;
+	int			width;
+	Compare		compare;
+	Datum		(*make) (void);
+}			kinds[] = {
+	{"tid", WS_ENC_TID, 6, cmp_tid, random_tid},
+	{"interval", WS_ENC_INTERVAL, 10, cmp_interval, random_interval},
+	{"bit", WS_ENC_BIT, 0, cmp_bit, random_bit},
+	{"inet", WS_ENC_INET, 0, cmp_inet, random_inet},
+};
+
+/* Two or three columns of these kinds, in one key. */
+static void
+check_kinds_together(void)
+{
+	enum {VALUES = 60};
+	static Datum data[lengthof(kinds)][VALUES];
+	long		wrong = 0,
+				wrong_entry = 0,
+				wrong_complete = 0,
+				complete = 0;
+
+	for (int k = 0; k < lengthof(kinds); k++)
+		for (int i = 0; i < VALUES; i++)
+			data[k][i] = kinds[k].make();
+	for (int round = 0; round < 400000; round++)
+	{
+		WsKeyColumn cols[3];
+		WsKeySpec	spec;
+		int			n = 2 + next_random() % 2;
+		Datum		a[3],
+					b[3];
+		bool		an[3] = {false},
+					bn[3] = {false};
+		uint8		akey[MAX_KEY + WS_PREFIX_BYTES],
+					bkey[MAX_KEY + WS_PREFIX_BYTES];
+		WsEntry		ae,
+					be;
+		Size		length;
+		int			want = 0;
+
+		for (int i = 0; i < n; i++)
+		{
+			int			k = next_random() % lengthof(kinds);
+
+			cols[i] = column(kinds[k].encoding, kinds[k].width, next_random() % 8);
+			a[i] = data[k][next_random() % VALUES];
+			b[i] = next_random() % 3 ? a[i] : data[k][next_random() % VALUES];
+			if (!cols[i].notnull)
+			{
+				an[i] = next_random() % 5 == 0;
+				bn[i] = next_random() % 3 ? an[i] : !an[i];
+			}
+			if (want == 0)
+				want = reference(&cols[i], kinds[k].compare, (Value) {a[i], an[i]}, (Value) {b[i], bn[i]});
+		}
+		spec = spec_of(cols, n);
+		length = whole_key(&spec, a, an, akey);
+		(void) whole_key(&spec, b, bn, bkey);
+		wrong += sign(memcmp(akey, bkey, MAX_KEY)) != want;
+
+		ae = ws_key_entry(&spec, a, an, 1);
+		be = ws_key_entry(&spec, b, bn, 1);
+		if (ws_entry_same_prefix(ae, be))
+			wrong_entry += want != 0 && ws_key_complete(&spec, ae);
+		else
+			wrong_entry += (ws_entry_int(ae) > ws_entry_int(be) ? 1 : -1) != want;
+		if (!spec.exact)
+		{
+			wrong_complete += ws_key_complete(&spec, ae) != (length <= WS_PREFIX_BYTES);
+			complete += length <= WS_PREFIX_BYTES;
+		}
+	}
+	CHECK(wrong == 0, "tid, interval, bit, inet together: key bytes order like the values (%ld pairs wrong)", wrong);
+	CHECK(wrong_entry == 0, "tid, interval, bit, inet together: entries order like the values (%ld pairs wrong)", wrong_entry);
+	CHECK(wrong_complete == 0 && complete > 1000,
+		  "tid, interval, bit, inet together: complete keys are known (%ld wrong, %ld complete)", wrong_complete, complete);
+}
+
+/* The lengths that ties and merges count on: what a common key must fit in. */
+static void
+check_lengths(void)
+{
+	static const struct
+	{
+		int			family,
+					bits;
+		Size		length;
+	}			cases[] = {{PGSQL_AF_INET, 32, 6}, {PGSQL_AF_INET, 24, 7}, {PGSQL_AF_INET, 9, 9},
+	{PGSQL_AF_INET, 0, 10}, {PGSQL_AF_INET6, 128, 18}, {PGSQL_AF_INET6, 64, 26}, {PGSQL_AF_INET6, 0, 34}};
+	bool		notnull = false;
+	WsKeyColumn col = column(WS_ENC_INET, 0, 4);
+	WsKeySpec	spec = spec_of(&col, 1);
+
+	for (int i = 0; i < lengthof(cases); i++)
+	{
+		inet_struct inet = {cases[i].family, cases[i].bits, {0}};
+		Datum		value = varlena((char *) &inet, cases[i].family == PGSQL_AF_INET ? 6 : 18);
+		uint8		key[MAX_KEY + WS_PREFIX_BYTES];
+
+		CHECK(whole_key(&spec, &value, &notnull, key) == cases[i].length,
+			  "inet of family %d with %d bits takes %d bytes",
+			  cases[i].family, cases[i].bits, (int) cases[i].length);
+	}
 }
 
 static void
@@ -428,6 +701,16 @@ main(void)
 	}
 	check_pairs("name", WS_ENC_NAME, 0, cmp_name, d, N);
 
+	for (int k = 0; k < lengthof(kinds); k++)
+	{
+		static Datum many[500];
+
+		for (n = 0; n < lengthof(many); n++)
+			many[n] = kinds[k].make();
+		check_pairs(kinds[k].name, kinds[k].encoding, kinds[k].width, kinds[k].compare, many, n);
+	}
+	check_lengths();
 	check_columns();
+	check_kinds_together();
 	return failures != 0;
 }
