@@ -5,7 +5,9 @@
  * order is the sort order.  The encoding is prefix-free, column by column:
  *
  *	null byte	absent for a column known to be NOT NULL; otherwise 0/1 so
- *				that nulls come first or last as asked, never inverted
+ *				that nulls come first or last as asked, never inverted.  A type
+ *				no value of which begins with the byte 0 or 255, whichever a null
+ *				needs, has it for nulls only
  *	value		absent for a null (zero bytes in an exact key, see below);
  *				every byte inverted for DESC
  *
@@ -59,6 +61,7 @@ typedef struct WsKeyColumn
 	bool		descending;
 	bool		nulls_first;
 	bool		notnull;		/* known: no null byte */
+	bool		null_apart;		/* a null byte for nulls only */
 	SortSupport abbreviate;		/* makes abbreviated keys, or NULL */
 	struct WsTransform *transform;	/* guesses, or NULL */
 	bool		padded;			/* trailing blanks do not count (bpchar) */
@@ -82,6 +85,27 @@ ws_encoding_partial(WsEncoding encoding)
 {
 	return encoding == WS_ENC_NONE || encoding == WS_ENC_ABBREVIATED ||
 		encoding == WS_ENC_NUMERIC || encoding == WS_ENC_TRANSFORMED;
+}
+
+/*
+ * Can a null be told from every value by its first byte, 0 or 255?  An inet begins
+ * with its family.  Text in UTF-8 has no byte 255, but the empty one begins with
+ * its terminator: 0 is only free where it is inverted.
+ */
+static inline bool
+ws_null_apart(WsEncoding encoding, bool nulls_first, bool descending, bool utf8)
+{
+	switch (encoding)
+	{
+		case WS_ENC_INET:
+			return true;
+		case WS_ENC_TEXT:
+		case WS_ENC_BPCHAR:
+		case WS_ENC_NAME:
+			return utf8 && nulls_first == descending;
+		default:
+			return false;
+	}
 }
 
 /* Key length when the bytes do not tell the whole order. */

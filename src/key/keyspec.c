@@ -22,6 +22,7 @@
 #include "key/key.h"
 
 #include "access/nbtree.h"
+#include "mb/pg_wchar.h"
 #include "utils/fmgroids.h"
 
 /*
@@ -210,6 +211,8 @@ ws_keyspec_create(TupleDesc desc, int ncols, const AttrNumber *attnos,
 			if (i == 0 && col->encoding == WS_ENC_NONE)
 				spec->guess = find_transform(col, sortops[i], collations[i]);
 		}
+		col->null_apart = ws_null_apart(col->encoding, col->nulls_first, col->descending,
+										GetDatabaseEncoding() == PG_UTF8);
 		if (col->width == 0 || spec->comparator)
 			fixed = false;
 		bytes += col->width + (col->notnull ? 0 : 1);

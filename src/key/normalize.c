@@ -149,6 +149,8 @@ fixed_bits(const WsKeyColumn *col, Datum value)
 static inline uint8
 null_byte(const WsKeyColumn *col, bool isnull)
 {
+	if (col->null_apart)
+		return col->nulls_first ? 0 : 0xFF;
 	return isnull != col->nulls_first;
 }
 
@@ -378,7 +380,7 @@ ws_key_window(const WsKeySpec *spec, const Datum *values, const bool *isnull,
 		const WsKeyColumn *col = &spec->cols[i];
 		int			att = col->attno - 1;
 
-		if (!col->notnull)
+		if (!col->notnull && (isnull[att] || !col->null_apart))
 			put_byte(&w, null_byte(col, isnull[att]));
 		if (isnull[att])
 		{
@@ -485,6 +487,8 @@ ws_key_complete(const WsKeySpec *spec, WsEntry entry)
 				return false;
 			if (bytes[pos++] == null_byte(col, true))
 				continue;
+			if (col->null_apart)
+				pos--;
 		}
 		if (ws_encoding_partial(col->encoding))
 			return false;

@@ -114,8 +114,9 @@ reference(const WsKeyColumn *col, Compare compare, Value a, Value b)
 static WsKeyColumn
 column(WsEncoding encoding, int width, int options)
 {
-	WsKeyColumn col = {1, encoding, width, options & 1, (options & 2) != 0, (options & 4) != 0, NULL, NULL, false};
+	WsKeyColumn col = {1, encoding, width, options & 1, (options & 2) != 0, (options & 4) != 0, false, NULL, NULL, false};
 
+	col.null_apart = ws_null_apart(encoding, col.nulls_first, col.descending, (options & 8) != 0);
 	return col;
 }
 
@@ -143,7 +144,7 @@ check_pairs(const char *name, WsEncoding encoding, int width, Compare compare,
 				wrong_entry = 0,
 				wrong_complete = 0;
 
-	for (int options = 0; options < 8; options++)
+	for (int options = 0; options < 16; options++)
 	{
 		WsKeyColumn col = column(encoding, width, options);
 		WsKeySpec	spec = spec_of(&col, 1);
@@ -518,7 +519,7 @@ check_kinds_together(void)
 		{
 			int			k = next_random() % lengthof(kinds);
 
-			cols[i] = column(kinds[k].encoding, kinds[k].width, next_random() % 8);
+			cols[i] = column(kinds[k].encoding, kinds[k].width, next_random() % 16);
 			a[i] = data[k][next_random() % VALUES];
 			b[i] = next_random() % 3 ? a[i] : data[k][next_random() % VALUES];
 			if (!cols[i].notnull)
@@ -579,6 +580,28 @@ check_lengths(void)
 	}
 }
 
+/* A null has its byte for itself where that is possible. */
+static void
+check_nulls_apart(void)
+{
+	Datum		value = varlena("abc", 3);
+	uint8		key[MAX_KEY + WS_PREFIX_BYTES];
+
+	for (int options = 0; options < 16; options++)
+	{
+		WsKeyColumn col = column(WS_ENC_TEXT, 0, options & ~4);
+		WsKeySpec	spec = spec_of(&col, 1);
+		bool		apart = (options & 8) != 0 && ((options & 1) != 0) == ((options & 2) != 0);
+		bool		isnull = false;
+		Size		length = whole_key(&spec, &value, &isnull, key);
+
+		isnull = true;
+		CHECK(col.null_apart == apart && length == (apart ? 4 : 5) &&
+			  whole_key(&spec, &value, &isnull, key) == 1,
+			  "text under options %d: %d bytes, and one for null", options, (int) length);
+	}
+}
+
 static void
 check_columns(void)
 {
@@ -601,7 +624,7 @@ check_columns(void)
 
 		if (round == 0)
 			strings(texts, 40, "ab", 2);
-		cols[0] = column(WS_ENC_TEXT, 0, next_random() & 3);
+		cols[0] = column(WS_ENC_TEXT, 0, next_random() & 11);
 		cols[1] = column(WS_ENC_INT4, 4, next_random() & 3);
 		cols[2] = column(WS_ENC_BYTEA, 0, next_random() & 3);
 		spec = spec_of(cols, 3);
@@ -684,7 +707,7 @@ main(void)
 	}
 	check_pairs("timetz", WS_ENC_TIMETZ, 12, cmp_timetz, d, N);
 
-	n = strings(d, N, "ab\377", 3);
+	n = strings(d, N, "\364ab", 3);	/* 377 is in no text of UTF-8 */
 	check_pairs("text", WS_ENC_TEXT, 0, cmp_varlena, d, n);
 	n = strings(d, N, "a b", 3);
 	check_pairs("bpchar", WS_ENC_BPCHAR, 0, cmp_bpchar, d, n);
@@ -710,6 +733,7 @@ main(void)
 		check_pairs(kinds[k].name, kinds[k].encoding, kinds[k].width, kinds[k].compare, many, n);
 	}
 	check_lengths();
+	check_nulls_apart();
 	check_columns();
 	check_kinds_together();
 	return failures != 0;
