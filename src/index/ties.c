@@ -37,6 +37,7 @@
 #define MAX_DIGITS		8
 #define GUESS_DIGITS	3
 #define PREFETCH_ROWS	16
+#define FEW_ROWS		4		/* rows that are compared at once */
 
 typedef struct Ties
 {
@@ -231,10 +232,30 @@ each_follows(Ties *t, const WsEntry *entries, Size n, bool ascending)
 	return true;
 }
 
+/*
+ * Prefetches the rows of entry i and the one before it, if they are in a group
+ * that will need them; *known is the last prefix that was found not to.
+ */
+static inline void
+prefetch_tied(Ties *t, const WsEntry *entries, Size i, WsEntry *known)
+{
+	if (!ws_entry_same_prefix(entries[i], entries[i - 1]) ||
+		ws_entry_same_prefix(entries[i], *known))
+		return;
+	if (ws_key_complete(t->spec, entries[i]))
+	{
+		*known = entries[i];
+		return;
+	}
+	t->rows->prefetch(t->rows->store, ws_entry_pointer(entries[i - 1]));
+	t->rows->prefetch(t->rows->store, ws_entry_pointer(entries[i]));
+}
+
 /* Finds the groups of equals among entries sorted by `digits` digits. */
 static void
 settle(Ties *t, WsEntry *entries, Size n, int digits)
 {
+	WsEntry		known = WS_ENTRY_MAX;
 	Size		start = 0;
 
 	for (Size i = 1; i <= n; i++)
@@ -242,6 +263,8 @@ settle(Ties *t, WsEntry *entries, Size n, int digits)
 		WsEntry    *group = entries + start;
 		Size		size = i - start;
 
+		if (digits == 1 && i + PREFETCH_ROWS < n)
+			prefetch_tied(t, entries, i + PREFETCH_ROWS, &known);
 		if (i < n && ws_entry_same_prefix(entries[i], group[0]))
 			continue;
 		start = i;
@@ -249,6 +272,11 @@ settle(Ties *t, WsEntry *entries, Size n, int digits)
 			continue;
 		CHECK_FOR_INTERRUPTS();
 
+		if (size <= FEW_ROWS)
+		{
+			sort_by_rows(group, size, t);
+			continue;
+		}
 		/* few distinct keys are common, and every further digit reads the rows again */
 		if (each_follows(t, group, size, false))
 			continue;

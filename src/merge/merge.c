@@ -18,6 +18,9 @@
 
 #include "miscadmin.h"
 
+/* Entries after a tie for which another is expected. */
+#define TIES_LATELY		64
+
 /* The tied state of a source for its current entry. */
 static WsTied *
 tied_source(WsMerge *merge, const WsTreeNode *node)
@@ -54,6 +57,7 @@ break_tie(void *arg, const WsTreeNode *a, const WsTreeNode *b)
 
 	if (ws_key_complete(merge->spec, a->entry))
 		return 0;
+	merge->ties_lately = TIES_LATELY;
 	old = MemoryContextSwitchTo(merge->tie_context);
 	x = tied_source(merge, a);
 	y = tied_source(merge, b);
@@ -216,8 +220,14 @@ ws_merge_take(WsMerge *merge, WsEntry *out, Size max)
 	while (n < max && !ws_losertree_empty(&merge->tree))
 	{
 		WsEntry		winner = merge->tree.winner.entry;
-		WsEntry		next = source_next(&merge->sources[merge->tree.winner.source]);
+		WsSource   *source = &merge->sources[merge->tree.winner.source];
+		WsEntry		next = source_next(source);
 
+		if (merge->ties_lately > 0 && source->next < source->end)
+		{
+			merge->ties_lately--;
+			merge->rows->prefetch(merge->rows->store, ws_entry_pointer(*source->next));
+		}
 		out[n++] = winner;
 		if (ws_entry_same_prefix(next, winner) && same_key(merge, next))
 			merge->tree.winner.entry = next;	/* wins again, unplayed */
