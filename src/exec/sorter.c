@@ -247,6 +247,17 @@ settle_pointers(void *source)
 		ws_merge_settle(sorter->merge);
 }
 
+/* Frees the part of the sorted IndexMap that has been read.  Returns its bytes. */
+static Size
+give_back(void *source)
+{
+	WsSorter   *sorter = source;
+	WsRegion   *region = sorter->formation->map->region;
+
+	ws_region_release(region, sorter->fetched * sizeof(WsEntry));
+	return region->released;
+}
+
 /* Has the rows fetched from their table, through a window of the memory left. */
 static void
 fetch_from_table(WsSorter *sorter)
@@ -254,13 +265,15 @@ fetch_from_table(WsSorter *sorter)
 	Size		used = memory_used(sorter);
 	Size		memory = Max(sorter->budget - Min(used, sorter->budget), sorter->budget / 16);
 
-	WsPointers	pointers = {next_tids, NULL, settle_pointers, sorter};
+	WsPointers	pointers = {next_tids, NULL, settle_pointers, NULL, sorter};
 
 	if (sorter->unspooled && !sorter->random_access)
 		pointers.share = share_pointers;
+	if (sorter->array != NULL && !sorter->random_access)
+		pointers.give_back = give_back;
 	if (sorter->merge != NULL)
 		MemoryContextSwitchTo(sorter->merge->context);
-	sorter->heap = ws_heap_create(sorter->rel, &pointers, memory);
+	sorter->heap = ws_heap_create(sorter->rel, &pointers, memory, Max(memory, sorter->budget));
 }
 
 /* Has rows made of the sorted entries. */
@@ -287,7 +300,7 @@ read_ahead(WsSorter *sorter)
 {
 	Size		used = memory_used(sorter);
 	Size		memory = AHEAD(sorter->budget);
-	WsPointers	pointers = {next_pointers, share_pointers, settle_pointers, sorter};
+	WsPointers	pointers = {next_pointers, share_pointers, settle_pointers, NULL, sorter};
 
 	if (sorter->random_access || used + memory > sorter->budget)
 		return;

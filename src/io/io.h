@@ -17,12 +17,14 @@ typedef struct WsRegion
 	char	   *base;			/* page-aligned */
 	Size		reserved;		/* bytes of address space */
 	Size		committed;		/* bytes usable from base */
+	Size		released;		/* of them, no longer: at the front */
 	MemoryContextCallback callback;
 } WsRegion;
 
 extern WsRegion *ws_region_create(Size bytes);
 extern void ws_region_commit(WsRegion *region, Size bytes);
 extern void ws_region_shrink(WsRegion *region, Size bytes);
+extern void ws_region_release(WsRegion *region, Size bytes);
 extern void ws_region_destroy(WsRegion *region);
 
 /* ---- helper.c: a thread that does chores ---- */

@@ -113,6 +113,22 @@ ws_region_shrink(WsRegion *region, Size bytes)
 }
 
 /*
+ * Hands the first `bytes` bytes, or the whole pages of them, back to the system
+ * for good.
+ */
+void
+ws_region_release(WsRegion *region, Size bytes)
+{
+	Size		page = sysconf(_SC_PAGESIZE);
+
+	bytes = TYPEALIGN_DOWN(page, bytes);
+	if (bytes <= region->released)
+		return;
+	(void) madvise(region->base + region->released, bytes - region->released, MADV_DONTNEED);
+	region->released = bytes;
+}
+
+/*
  * Releases the address space now.  The struct itself stays with its memory
  * context, which may still call back.
  */
@@ -122,6 +138,6 @@ ws_region_destroy(WsRegion *region)
 	if (region != NULL)
 	{
 		region_unmap(region);
-		region->committed = region->reserved = 0;
+		region->committed = region->reserved = region->released = 0;
 	}
 }

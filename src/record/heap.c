@@ -46,19 +46,19 @@
 /*
  * Starts fetching rows of `rel` in the order in which `pointers` delivers their
  * TIDs.  `rel` stays open and locked, and the snapshot that the TIDs were seen
- * with stays registered.  `memory` is in bytes.  Allocates as
- * ws_heap_order_create does.
+ * with stays registered.  The window has `memory` bytes, and what the source gives
+ * back meanwhile, up to `most`.  Allocates as ws_heap_order_create does.
  */
 WsHeap *
-ws_heap_create(Relation rel, const WsPointers *pointers, Size memory)
+ws_heap_create(Relation rel, const WsPointers *pointers, Size memory, Size most)
 {
 	WsHeap	   *h = palloc0(sizeof(WsHeap));
 	BlockNumber blocks = RelationGetNumberOfBlocks(rel);
 
 	h->rel = rel;
-	h->source = ws_heap_order_create(pointers, Min(memory / sizeof(WsEntry), MAX_ROWS));
-	h->region = ws_region_create(Max(memory, 64 * 1024));
-	h->memory = Min(memory, h->region->reserved);
+	h->source = ws_heap_order_create(pointers, Min(most / sizeof(WsEntry), MAX_ROWS));
+	h->region = ws_region_create(Max(most, 64 * 1024));
+	h->memory = h->least = Min(memory, h->region->reserved);
 	(void) madvise(h->region->base, h->region->reserved, MADV_HUGEPAGE);
 	h->single = palloc(BLCKSZ + MAXIMUM_ALIGNOF);
 	h->average = rel->rd_rel->reltuples > 0 ?
@@ -137,6 +137,7 @@ lay_out(WsHeap *h)
 static bool
 fill(WsHeap *h)
 {
+	const WsPointers *pointers = &h->source->pointers;
 	Size		next = Min(h->batch * BATCH_GROWTH, MAX_ROWS);
 	bool		together = h->direct != NULL && h->source->helper != NULL;
 
@@ -145,6 +146,8 @@ fill(WsHeap *h)
 	h->order = ws_heap_order_next(h->source, affordable(h, h->batch), &h->rows);
 	if (h->rows == 0)
 		return false;
+	if (pointers->give_back != NULL)
+		h->memory = Min(h->least + pointers->give_back(pointers->source), h->region->reserved);
 	together = together && h->rows >= TEAM_ROWS;
 	if (together)
 		ws_team_start(h->team);

@@ -116,6 +116,7 @@ typedef struct WsHeap
 	Relation	rel;
 	WsHeapOrder *source;
 	Size		memory;			/* bytes, for all of the window */
+	Size		least;			/* of them, from the beginning */
 	WsRegion   *region;
 	BufferAccessStrategy strategy;
 	WsDirect   *direct;			/* or NULL */
@@ -152,7 +153,7 @@ extern void ws_heap_fetch(WsHeap *h);
 extern void ws_heap_fetch_single(WsHeap *h, uint64 pointer);
 
 /* ---- heap.c ---- */
-extern WsHeap *ws_heap_create(Relation rel, const WsPointers *pointers, Size memory);
+extern WsHeap *ws_heap_create(Relation rel, const WsPointers *pointers, Size memory, Size most);
 extern Size ws_heap_memory(const WsHeap *heap);
 extern void ws_heap_stop(WsHeap *heap);
 extern bool ws_heap_next(WsHeap *heap, HeapTuple tuple);

@@ -101,13 +101,16 @@ typedef Size (*WsNextPointers) (void *source, uint64 *pointers, Size max);
  * A source of pointers for readers that have a helper.  `share`, asked once
  * there is one, says whether the helper may call `next`; NULL is no.  If so,
  * `settle` is called in the backend before what came is used: it raises what
- * the helper met.  At most WS_WINDOW_ROWS are asked for at a time.
+ * the helper met.  At most WS_WINDOW_ROWS are asked for at a time.  `give_back`,
+ * called while `next` is not, frees memory of what has been taken, and returns how many
+ * bytes that is so far; NULL is none.
  */
 typedef struct WsPointers
 {
 	WsNextPointers next;
 	bool		(*share) (void *source);
 	void		(*settle) (void *source);
+	Size		(*give_back) (void *source);
 	void	   *source;
 } WsPointers;
 

@@ -471,7 +471,7 @@ ws_formation_single_run(WsFormation *f)
 Size
 ws_formation_memory(const WsFormation *f)
 {
-	return f->map->region->committed + f->block_size + f->max_runs * sizeof(WsRun);
+	return f->map->region->committed - f->map->region->released + f->block_size + f->max_runs * sizeof(WsRun);
 }
 
 /* Closes the run files and releases the IndexMap. */

@@ -224,6 +224,11 @@ def figures():
                         check(top['Disk'] * 1024 <= bytes_ * top['IndexMap Entries'] + 65536,
                               name + ': 16 bytes a row', top)
                     cur.connection.close()
+        cur = session(cluster, work_mem='1900kB')
+        top = nodes(cur, 'SELECT * FROM narrow ORDER BY k')
+        check('one-pass' in top['Sort Method'] and top['Window Rows'] * 60 > (1900 - 100000 * 16 / 1024) * 1024 * 2,
+              'the window grows while entries are used up', top)
+        check(top['Memory'] <= 1900 * 1.1, 'within work_mem', top)
         cur = session(cluster, work_mem='1MB')
         top = nodes(cur, 'SELECT * FROM narrow ORDER BY k')
         check(top['Blocks Direct'] > top['Blocks Buffered'], 'blocks come from the files', top)
