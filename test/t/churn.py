@@ -32,9 +32,10 @@ INSERT INTO t SELECT :id, :id % 10007, 0, repeat('z', :id % 500) ON CONFLICT (id
 \endif
 """
 CHORES = [['VACUUM t'], ['VACUUM t'], ['VACUUM (FREEZE) t'], ['CHECKPOINT'],
-          ['DROP INDEX IF EXISTS t_v', 'CREATE INDEX CONCURRENTLY t_v ON t (v)'],
           ['DROP INDEX IF EXISTS t_k', 'CREATE INDEX t_k ON t (k)']]
+CONCURRENTLY = ['DROP INDEX IF EXISTS t_v', 'CREATE INDEX CONCURRENTLY t_v ON t (v)']
 HEAP = {'wiscsort.record_store': 'heap', 'wiscsort.direct_read': 'on'}
+LEAST = 3
 ORDERS = ['k, id', 'id', 'v, id', 'pad, id']
 # what is scanned, and how: in a row, by an index, by a bitmap
 SCANS = [('', {}), ('', {}), ('WHERE id > 1000', {'enable_seqscan': 'off', 'enable_bitmapscan': 'off'}),
@@ -72,8 +73,8 @@ class Changes:
     """While the block runs: two clients of pgbench, and one that vacuums, freezes,
     checkpoints and builds indexes.  `alive` is false afterwards if one of them gave up."""
 
-    def __init__(self, cluster, n):
-        self.cluster, self.rows, self.alive = cluster, n, True
+    def __init__(self, cluster, n, chores=CHORES + [CONCURRENTLY]):
+        self.cluster, self.rows, self.chores, self.alive = cluster, n, chores, True
         self.stop = threading.Event()
         self.keeper = threading.Thread(target=self.keep)
 
@@ -82,7 +83,7 @@ class Changes:
         cur = self.cluster.connect().cursor()
         try:
             while not self.stop.is_set():
-                for statement in rng.choice(CHORES):
+                for statement in rng.choice(self.chores):
                     cur.execute(statement)
                 self.stop.wait(rng.random() / 5)
         except psycopg2.Error as problem:
@@ -160,29 +161,31 @@ def by_hash(cur, rng, query):
 def compare_once(cluster, rng, tally):
     """One sort, compared with core's."""
     where, scan = rng.choice(SCANS)
-    cur = session(cluster, work_mem=rng.choice(['64kB', '1MB', '16MB']), **scan,
-                  **({} if common.options.core else
-                     {'wiscsort.direct_read': rng.choice(['on', 'auto', 'off']),
-                      'wiscsort.read_threads': rng.choice(['0', '1'])}))
+    settings = dict(scan, work_mem=rng.choice(['64kB', '1MB', '16MB']))
+    if not common.options.core:
+        settings.update({'wiscsort.direct_read': rng.choice(['on', 'auto', 'off']),
+                         'wiscsort.read_threads': rng.choice(['0', '1'])})
     query = 'SELECT id, k, v, pad, ctid FROM t %s ORDER BY %s' % (where, rng.choice(ORDERS))
     how = rng.choice([by_cursor, by_cursor, by_hash])
     try:
+        cur = session(cluster, **settings)
         tally.add(query, *how(cur, rng, query))
+        cur.connection.close()
     except psycopg2.Error as problem:
         tally.errors.append((problem.pgcode, str(problem)))
-    finally:
-        cur.connection.close()
+        time.sleep(0.2)
 
 
 def compare(cluster, seconds, sessions=2):
-    """Sorts by several sessions for so long.  Gives a Tally."""
+    """Sorts by several sessions for so long, or until some were compared.  Gives a Tally."""
     tally = Tally()
     end = time.monotonic() + seconds
 
     def loop(seed):
         rng = random.Random(seed)
         try:
-            while time.monotonic() < end and len(tally.different) < 5:
+            while (time.monotonic() < end + (0 if tally.compared >= LEAST else 20) and
+                   len(tally.different) < 5):
                 compare_once(cluster, rng, tally)
         except Exception as problem:
             tally.errors.append((None, repr(problem)))

@@ -33,7 +33,7 @@ def busy(name, n, checksums, **settings):
         with churn.Changes(cluster, n) as changes:
             tally = churn.compare(cluster, SECONDS)
         print('# %s: %s' % (name, tally), flush=True)
-        check(tally.compared >= 3 and not tally.different and not tally.errors and changes.alive and
+        check(tally.compared >= churn.LEAST and not tally.different and not tally.errors and changes.alive and
               tally.fewest > n // 3, name + ': the same rows as core', 'others alive: %s' % changes.alive)
         check(common.options.core or tally.in_table == tally.compared, name + ': rows stayed in the table')
         healthy(cluster, name)
