@@ -2,38 +2,20 @@
 """The table as record store (record_store = heap) while others change the table,
 while its files are damaged, and what it says of its memory and its blocks.
 
-HEAP_SECONDS=1800 test/t/heap.py --only busy    as long as one likes
+HEAP_SECONDS=1800 test/t/heap.py --only busy_moving    as long as one likes
 """
 
 import glob
-import json
 import os
-import random
-import subprocess
-import tempfile
-import threading
 import time
 
+import churn
 import common
+from churn import nodes, session
 from common import Cluster, check, equal, error, healthy, rows, usable, value
 
-SECONDS = float(os.environ.get('HEAP_SECONDS', '12'))
+SECONDS = float(os.environ.get('HEAP_SECONDS', '5'))
 DAMAGED = 'XX001'
-HEAP = {'wiscsort.record_store': 'heap', 'wiscsort.direct_read': 'on'}
-CHANGES = r"""
-\set id random(1, 30000)
-\set what random(1, 10)
-\if :what <= 6
-UPDATE t SET v = v + 1 WHERE id = :id;
-\elif :what <= 8
-UPDATE t SET k = (k * 7 + :id) % 10007, v = v + 1, pad = repeat('y', :id % 700) WHERE id BETWEEN :id AND :id + 5;
-\elif :what = 9
-DELETE FROM t WHERE id = :id;
-\else
-INSERT INTO t SELECT :id, :id % 10007, 0, repeat('z', :id % 500) ON CONFLICT (id) DO NOTHING;
-\endif
-"""
-
 
 def server(checksums=False, **settings):
     if not common.options.core:
@@ -42,98 +24,31 @@ def server(checksums=False, **settings):
                    ['--data-checksums'] if checksums else None)
 
 
-def session(cluster, **settings):
-    return common.session(cluster, **(settings if common.options.core else dict(HEAP, **settings)))
-
-
-def nodes(cur, sql, how='ANALYZE, '):
-    """EXPLAIN's top node."""
-    found = value(cur, 'EXPLAIN (%sCOSTS OFF, TIMING OFF, FORMAT JSON) %s' % (how, sql))
-    return (json.loads(found) if isinstance(found, str) else found)[0]['Plan']
-
-
 # --- others change the table --------------------------------------------------
 
-def housekeeping(cluster, stop):
-    """VACUUM, checkpoints and index builds, one after the other."""
-    rng = random.Random(1)
-    cur = cluster.connect().cursor()
-    while not stop.is_set():
-        cur.execute(rng.choice(['VACUUM t', 'VACUUM t', 'VACUUM (FREEZE) t', 'CHECKPOINT',
-                                'DROP INDEX IF EXISTS t_v; CREATE INDEX CONCURRENTLY t_v ON t (v)'
-                                ]).split(';')[0])
-        if rng.random() < 0.2:
-            cur.execute('DROP INDEX IF EXISTS t_k')
-            cur.execute('CREATE INDEX t_k ON t (k)')
-        stop.wait(rng.random() / 5)
-
-
-def compare_once(cluster, rng, order):
-    """Core's answer and ours, of which most is fetched a while after the scan,
-    in one snapshot.  Gives whether they are the same."""
-    cur = session(cluster, work_mem=rng.choice(['64kB', '1MB', '16MB']),
-                  **({} if common.options.core else
-                     {'wiscsort.direct_read': rng.choice(['on', 'auto', 'off']),
-                      'wiscsort.read_threads': rng.choice(['0', '1'])}))
-    query = 'SELECT id, k, v, pad, ctid FROM t ORDER BY ' + order
-    cur.execute('BEGIN ISOLATION LEVEL REPEATABLE READ')
-    cur.execute('DECLARE c NO SCROLL CURSOR FOR ' + query)
-    ours = rows(cur, 'FETCH %d FROM c' % rng.choice([1, 40, 1000]))
-    time.sleep(rng.random() / 3)
-    ours += rows(cur, 'FETCH ALL FROM c')
-    if not common.options.core:
-        cur.execute('SET LOCAL wiscsort.enable = off')
-    same = rows(cur, query) == ours
-    cur.execute('ROLLBACK')
-    cur.connection.close()
-    return same, len(ours)
-
-
-def busy_with(name, checksums, seconds, **settings):
+def busy(name, n, checksums, **settings):
+    """Sorts while rows change, die, and are vacuumed."""
     with server(checksums, autovacuum='on', autovacuum_naptime='1s', **settings) as cluster:
-        cur = common.core(cluster)
-        cur.execute('CREATE TABLE t (id int PRIMARY KEY, k int, v int, pad text) WITH (fillfactor = 80)')
-        cur.execute("INSERT INTO t SELECT i, (i * 7919) % 10007, 0, repeat('x', i % 600)"
-                    ' FROM generate_series(1, 30000) i')
-        cur.execute('ANALYZE t')
-        if not common.options.core:
-            plan = nodes(session(cluster), 'SELECT * FROM t ORDER BY k, id', '')
-            equal(plan.get('Relation Name'), 't', name + ': the rows stay in the table')
-        with tempfile.NamedTemporaryFile('w', suffix='.sql') as script:
-            script.write(CHANGES)
-            script.flush()
-            os.chmod(script.name, 0o644)
-            changing = subprocess.Popen(
-                [cluster.program('pgbench'), '-n', '-f', script.name, '-c', '2', '-T', str(int(seconds) + 60),
-                 '-h', cluster.host, '-p', str(cluster.port), '-U', cluster.user, cluster.database],
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            stop = threading.Event()
-            keeper = threading.Thread(target=housekeeping, args=(cluster, stop))
-            keeper.start()
-            try:
-                rng = random.Random(2)
-                compared = different = 0
-                end = time.monotonic() + seconds
-                while time.monotonic() < end:
-                    same, n = compare_once(cluster, rng, rng.choice(['k, id', 'id', 'v, id', 'pad, id']))
-                    compared += 1
-                    different += not same
-                alive = changing.poll() is None
-            finally:
-                stop.set()
-                keeper.join()
-                changing.kill()
-                changing.wait()
-        check(compared >= 3 and different == 0 and alive and n > 10000,
-              '%s: sorts while rows change, die and are vacuumed' % name,
-              '%d of %d differ, %d rows, pgbench %s' % (different, compared, n, alive))
+        churn.create(cluster, n)
+        with churn.Changes(cluster, n) as changes:
+            tally = churn.compare(cluster, SECONDS)
+        print('# %s: %s' % (name, tally), flush=True)
+        check(tally.compared >= churn.LEAST and not tally.different and not tally.errors and changes.alive and
+              tally.fewest > n // 3, name + ': the same rows as core', 'others alive: %s' % changes.alive)
+        check(common.options.core or tally.in_table == tally.compared, name + ': rows stayed in the table')
         healthy(cluster, name)
 
 
-def busy():
-    """Updates, deletes, inserts, VACUUM, checkpoints and index builds."""
-    busy_with('checksums, few buffers', True, SECONDS / 2, shared_buffers='1MB')
-    busy_with('no checksums, many buffers', False, SECONDS / 2, shared_buffers='256MB')
+def busy_few():
+    busy('few buffers, checksums', 30000, True, shared_buffers='1MB')
+
+
+def busy_moving():
+    busy('buffers for a third, checksums', 100000, True, shared_buffers='16MB')
+
+
+def busy_many():
+    busy('buffers for all', 30000, False, shared_buffers='256MB')
 
 
 # --- damage --------------------------------------------------------------------
@@ -262,4 +177,4 @@ def figures():
 
 
 if __name__ == '__main__':
-    common.run([busy, damage, figures])
+    common.run([busy_few, busy_moving, busy_many, damage, figures])
