@@ -87,7 +87,7 @@ PG_CPPFLAGS += -DHAVE_LIBPMEM
 endif
 PG_CPPFLAGS += -I$(CURDIR)/src
 SHLIB_LINK += -pthread
-PG_CFLAGS += -pthread -Wall -Wextra -Wno-unused-parameter -MMD -MP $(WERROR)
+PG_CFLAGS += -pthread -Wall -Wextra -Wno-unused-parameter -MMD -MP $(WERROR) $(SANITIZE)
 
 # JIT cannot inline anything useful from here: no bitcode, no need for clang.
 override with_llvm := no
@@ -100,13 +100,13 @@ include $(PGXS)
 EXTRA_CLEAN += $(OBJS:.o=.d)
 
 src/index/sort_vqsort.o: src/index/sort_vqsort.cc
-	$(CXX) -O2 -g -fPIC -fno-exceptions -fno-rtti -Wall -Wextra $(WERROR) $(HWY_CXXFLAGS) -c -o $@ $<
+	$(CXX) -O2 -g -fPIC -fno-exceptions -fno-rtti -Wall -Wextra $(WERROR) $(SANITIZE) $(HWY_CXXFLAGS) -c -o $@ $<
 
 bench/gensort: bench/gensort.c
 	$(CC) -O2 -Wall -Wextra -Werror -o $@ $<
 
 # The pure parts, compiled without a server behind them.
-UNIT_CFLAGS = -O1 -g -Wall -Wextra -Werror -Wno-unused-parameter -Wno-sign-compare -I$(CURDIR)/src -I$(includedir_server) $(CPPFLAGS)
+UNIT_CFLAGS = -O1 -g -Wall -Wextra -Werror -Wno-unused-parameter -Wno-sign-compare -I$(CURDIR)/src -I$(includedir_server) $(CPPFLAGS) $(SANITIZE)
 .PHONY: unit libraries
 unit: $(UNIT_TESTS)
 test/unit/%: test/unit/%.c test/unit/unit.h $(wildcard src/*/*.h src/*.h) src/merge/losertree.c src/key/normalize.c src/run/runblock.h

@@ -52,6 +52,7 @@
 #include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
 #include "storage/bufpage.h"
+#include "utils/memdebug.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
@@ -330,6 +331,9 @@ ws_direct_lock(WsDirect *d, WsDirectBlock *blocks, int n)
 		{
 			present++;
 			b->page = share_buffer(b->buffer) ? BufferGetBlock(b->buffer + 1) : NULL;
+			/* a server made for a memory checker forbids pages without a pin */
+			if (b->page != NULL)
+				VALGRIND_MAKE_MEM_DEFINED((void *) b->page, BLCKSZ);
 		}
 		else if (b->page != NULL && !trusted(d, b->block))
 			b->page = NULL;

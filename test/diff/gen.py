@@ -17,6 +17,7 @@ ranks are, whatever the values look like.
 """
 
 import random
+import re
 from collections import Counter
 
 import coltypes
@@ -56,12 +57,20 @@ def row_count(rng):
     return rng.randint(15000, 50000)
 
 
+def literal(value):
+    """A value in COPY's text format as a constant."""
+    if value is None:
+        return 'NULL'
+    plain = re.sub(r'\\(.)', lambda m: {'t': '\t', 'n': '\n', 'r': '\r'}.get(m[1], m[1]), value)
+    return "'%s'" % plain.replace("'", "''")
+
+
 class Tables:
     """A seed's tables: `statements()` creates them, `keys` are the sort keys."""
 
     def __init__(self, seed, names):
         rng = self.rng = random.Random('tables %d' % seed)
-        self.schema = 'd%d' % seed
+        self.seed, self.schema = seed, 'd%d' % seed
         self.n = row_count(rng)
         self.huge = self.n > 6000
         self.n2 = min(self.n // 2, rng.choice([1, 20, 300]))
@@ -74,8 +83,10 @@ class Tables:
         self.added = rng.choice([None, None, ('int4', '7', 'f'), ('text', "'fast default'", 'f'),
                                  ('int8 NOT NULL', '-1', 'f')])
         self.presort = rng.choice([None, None, None, 'c1', 'c1 DESC', 'id'])
-        self.keys, self.ranks = [], []
+        self.keys, self.ranks = [], {}
         self._make_keys()
+        self.rows = self._rows()
+        self._decide()
 
     # --- columns and keys ---------------------------------------------------
 
@@ -110,8 +121,9 @@ class Tables:
         if exact:
             rank = expr
         else:
-            self.ranks.append((expr.format(a='s'), using))
-            rank = '{a}.k%d' % len(self.ranks)
+            number = len(self.ranks) + 1
+            self.ranks[number] = (expr.format(a='s'), using)
+            rank = '{a}.k%d' % number
         self.keys.append(Key(expr, rank, using, column))
 
     def _make_keys(self):
@@ -136,20 +148,45 @@ class Tables:
         if self.added:
             self.keys.append(Key('{a}.f', '{a}.f'))
 
-    # --- statements ----------------------------------------------------------
+    # --- rows and tables ------------------------------------------------------
 
-    def rows(self):
-        """COPY data for the staging table: part, id, g, c1 ... cN."""
+    def _rows(self):
+        """Rows of the staging table: part, id, g and the columns' values, in
+        COPY's text format."""
         ids = list(range(1, self.n + 1))
         self.rng.shuffle(ids)
         groups = self.rng.choice([1, 5, 20])
-        lines = []
-        for i, id_ in enumerate(ids):
-            part = 2 if i < self.n2 else 1
-            cells = [str(part), str(id_), str(id_ * 7919 % 101 % groups)]
-            cells += ['\\N' if c.values[i] is None else c.values[i] for c in self.columns]
-            lines.append('\t'.join(cells) + '\n')
-        return ''.join(lines)
+        return [dict({'part': str(2 if i < self.n2 else 1), 'id': str(id_),
+                      'g': str(id_ * 7919 % 101 % groups)},
+                     **{c.name: c.values[i] for c in self.columns}) for i, id_ in enumerate(ids)]
+
+    def _decide(self):
+        """What happens to the two tables while they are filled."""
+        rng = self.rng
+        self.what = {}
+        for name, kind in (('t1', self.kind), ('t2', self.kind2)):
+            what = self.what[name] = {'kind': kind}
+            what['dropped'] = [(place, 'gone%d' % number) + rng.choice(
+                [('text', "'gone'"), ('int8', 'id'), ('bool', 'id % 2 = 0')])
+                for number, place in enumerate(sorted(self.dropped, reverse=True))]
+            if kind == 'partitioned':
+                what['method'] = rng.choice(['HASH', 'RANGE'])
+            what['delete'] = rng.random() < 0.2
+            what['index'] = rng.choice(['id', 'g', 'g, id']) if rng.random() < 0.2 else None
+        self.analyze = rng.random() < 0.5
+
+    # --- statements ----------------------------------------------------------
+
+    def copy_data(self):
+        """The rows as COPY reads them."""
+        return ''.join('\t'.join('\\N' if v is None else v for v in row.values()) + '\n'
+                       for row in self.rows)
+
+    def inserts(self):
+        """Statements that do what COPY does."""
+        return ['INSERT INTO s VALUES\n  ' + ',\n  '.join(
+            '(%s)' % ', '.join(map(literal, row.values())) for row in self.rows[i:i + 1000])
+            for i in range(0, len(self.rows), 1000)]
 
     def staging(self):
         """Statements before the COPY into table s."""
@@ -164,37 +201,34 @@ class Tables:
         """Statements after it."""
         names = ', '.join(['part', 'id', 'g'] + [c.name for c in self.columns])
         ranks = []
-        for number, (expr, using) in enumerate(self.ranks, 1):
+        for number, (expr, using) in self.ranks.items():
             order = expr + (' USING %s' % using[0] if using else '')
             ranks.append('(dense_rank() OVER (ORDER BY %s))::int4 AS k%d' % (order, number))
         found = ['CREATE UNLOGGED TABLE sr AS SELECT %s FROM s' % ', '.join([names] + ranks)]
-        found += self._table('t1', self.kind, 1) + self._table('t2', self.kind2, 2)
+        for part, name in enumerate(self.what, 1):
+            found += self._table(name, part, **self.what[name])
         found.append('DROP TABLE s, sr')
-        if self.rng.random() < 0.5:
-            found += ['ANALYZE t1', 'ANALYZE t2']
+        if self.analyze:
+            found += ['ANALYZE ' + name for name in self.what]
         return found
 
-    def _table(self, name, kind, part):
+    def _table(self, name, part, kind, dropped, delete, index, method=None):
         """Creates and fills a table: some rows, then columns are dropped and
         added, then the other rows."""
-        rng = self.rng
         columns = [('id', 'int4 NOT NULL'), ('g', 'int4')]
         columns += [(c.name, c.type.decl + (' NOT NULL' if c.not_null else ''))
                     for c in self.columns]
-        columns += [('k%d' % (i + 1), 'int4') for i in range(len(self.ranks))]
+        columns += [('k%d' % number, 'int4') for number in self.ranks]
         values = {column: column for column, _ in columns}
         if self.pad:
             columns.append(('pad', 'text'))
             values['pad'] = "repeat('p', id * 31 %% %d)" % self.pad
-        gone = []
-        for number, place in enumerate(sorted(self.dropped, reverse=True)):
-            decl, value = rng.choice([('text', "'gone'"), ('int8', 'id'), ('bool', 'id % 2 = 0')])
-            gone.append('gone%d' % number)
-            columns.insert(place, (gone[-1], decl))
-            values[gone[-1]] = value
-        found = self._create(name, kind, columns)
+        for place, column, decl, value in dropped:
+            columns.insert(place, (column, decl))
+            values[column] = value
+        found = self._create(name, kind, method, columns)
         found += self._insert(name, kind, values, 'part = %d AND id %% 5 < 3' % part)
-        for column in gone:
+        for _, column, _, _ in dropped:
             found.append('ALTER TABLE %s DROP COLUMN %s' % (name, column))
             del values[column]
         if self.added:
@@ -204,10 +238,10 @@ class Tables:
             if 'int' in decl:
                 values[column] = 'id % 4'
         found += self._insert(name, kind, values, 'part = %d AND id %% 5 >= 3' % part)
-        if rng.random() < 0.2:
+        if delete:
             found.append('DELETE FROM %s WHERE id %% 11 = 3' % name)
-        if rng.random() < 0.2:
-            found.append('CREATE INDEX ON %s (%s)' % (name, rng.choice(['id', 'g', 'g, id'])))
+        if index:
+            found.append('CREATE INDEX ON %s (%s)' % (name, index))
         return found
 
     def _insert(self, name, kind, values, where):
@@ -220,10 +254,9 @@ class Tables:
                     insert % (name + '_child', ' AND id % 3 = 0')]
         return [insert % (name, '')]
 
-    def _create(self, name, kind, columns):
+    def _create(self, name, kind, method, columns):
         body = ', '.join('%s %s' % c for c in columns)
         if kind == 'partitioned':
-            method = self.rng.choice(['HASH', 'RANGE'])
             found = ['CREATE TABLE %s (%s) PARTITION BY %s (id)' % (name, body, method)]
             for i in range(3):
                 bounds = ('WITH (MODULUS 3, REMAINDER %d)' % i if method == 'HASH' else
@@ -250,20 +283,22 @@ class Tables:
         return sum(n * n for v, n in Counter(values).items() if v is not None)
 
 
-# What every database of the test needs once.  The operators |<| and so on
-# order integers by magnitude, with a comparison function in PL/pgSQL.  walk()
-# reads a query row by row, with a subtransaction for each, some of them aborted.
-SETUP = ['''
+# What every database of the test needs once: operators |<| and so on, which
+# order integers by magnitude, with a comparison function in PL/pgSQL; walk(),
+# which reads a query row by row, with a subtransaction for each, some of them
+# aborted; and collations.
+ABS = ['''
 CREATE FUNCTION abs_cmp(a int4, b int4) RETURNS int4 IMMUTABLE STRICT PARALLEL SAFE
 LANGUAGE plpgsql AS $$ BEGIN RETURN sign(abs(a) - abs(b)); END $$''']
 for _name, _op in (('lt', '<'), ('le', '<='), ('eq', '='), ('ge', '>='), ('gt', '>')):
-    SETUP.append('CREATE FUNCTION abs_%s(a int4, b int4) RETURNS bool IMMUTABLE STRICT '
-                 'PARALLEL SAFE LANGUAGE sql AS $$ SELECT abs(a) %s abs(b) $$' % (_name, _op))
-    SETUP.append('CREATE OPERATOR |%s| (LEFTARG = int4, RIGHTARG = int4, FUNCTION = abs_%s%s)'
-                 % (_op, _name, ', MERGES' if _op == '=' else ''))
-SETUP += ['''
+    ABS.append('CREATE FUNCTION abs_%s(a int4, b int4) RETURNS bool IMMUTABLE STRICT '
+               'PARALLEL SAFE LANGUAGE sql AS $$ SELECT abs(a) %s abs(b) $$' % (_name, _op))
+    ABS.append('CREATE OPERATOR |%s| (LEFTARG = int4, RIGHTARG = int4, FUNCTION = abs_%s%s)'
+               % (_op, _name, ', MERGES' if _op == '=' else ''))
+ABS += ['''
 CREATE OPERATOR CLASS abs_ops FOR TYPE int4 USING btree AS OPERATOR 1 |<|, OPERATOR 2 |<=|,
-OPERATOR 3 |=|, OPERATOR 4 |>=|, OPERATOR 5 |>|, FUNCTION 1 abs_cmp(int4, int4)''', '''
+OPERATOR 3 |=|, OPERATOR 4 |>=|, OPERATOR 5 |>|, FUNCTION 1 abs_cmp(int4, int4)''']
+WALK = ['''
 CREATE FUNCTION walk(query text, stop int4) RETURNS SETOF int4 LANGUAGE plpgsql AS $$
 DECLARE
     r record;
@@ -280,8 +315,17 @@ BEGIN
         END;
     END LOOP;
 END $$''']
-SETUP_ICU = [
+ICU = [
     "CREATE COLLATION icu_de (provider = icu, locale = 'de')",
     "CREATE COLLATION icu_nd2 (provider = icu, locale = 'und-u-ks-level2', deterministic = false)",
     "CREATE COLLATION icu_nd1 (provider = icu, locale = 'und-u-ks-level1', deterministic = false)",
 ]
+
+
+def setup(icu, text=None):
+    """Those statements, for a server with ICU or without; or only those that a
+    text of SQL needs."""
+    if text is None:
+        return ABS + WALK + (ICU if icu else [])
+    return ((ABS if re.search(r'\|[<>]\|', text) else []) + (WALK if 'walk(' in text else [])
+            + [sql for sql in ICU if sql.split()[2] in text])

@@ -5,7 +5,9 @@ Each function below makes one kind of query.  Unless a query is told to be
 come in any order, so its first columns are the ranks of the keys.
 """
 
-import random
+import copy
+
+from draws import Draws
 
 
 class Query:
@@ -23,8 +25,14 @@ class Query:
         self.explain = explain or self.steps[0]
         self.superset = superset
         self.settings = dict(settings or {})
-        self.kind = self.number = None
+        self.kind = self.number = self.drawn = None
         self.forced = True
+
+    def but(self, **changed):
+        """The same query with other attributes."""
+        other = copy.copy(self)
+        other.__dict__.update(changed)
+        return other
 
 
 PARALLEL = {'parallel_setup_cost': 0, 'parallel_tuple_cost': 0, 'min_parallel_table_scan_size': 0,
@@ -452,9 +460,9 @@ KINDS = [(plain, 10), (limited, 6), (nested, 3), (no_columns, 1), (digest, 2), (
          (inserted, 2), (modified, 1)]
 
 
-def make(seed, number, tables):
-    """Query `number` of a seed."""
-    rng = random.Random('query %d %d' % (seed, number))
+def make(seed, number, tables, told=None):
+    """Query `number` of a seed; with other choices when told (draws.py)."""
+    rng = Draws('query %d %d' % (seed, number), told)
     kind = rng.choices([k for k, _ in KINDS], [w for _, w in KINDS])[0]
     query = kind(Maker(rng, tables))
     query.kind, query.number = kind.__name__, number
@@ -468,4 +476,5 @@ def make(seed, number, tables):
                         ('enable_seqscan', 0.05), ('enable_memoize', 0.1)):
         if rng.random() < share:
             query.settings[name] = 'off'
+    query.drawn = rng.drawn
     return query

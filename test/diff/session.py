@@ -6,6 +6,7 @@ import io
 import os
 import random
 import re
+import signal
 import sys
 import time
 from collections import Counter
@@ -30,10 +31,19 @@ ROWS_DIFFER = 'the rows differ'
 
 
 class Result:
-    """What a seed gave: failures are texts; counts go into the summary."""
+    """What a seed gave: failures are texts; failed, the queries among them, as
+    (tables, query, Failure); counts go into the summary."""
 
     def __init__(self, seed):
-        self.seed, self.failures, self.counts = seed, [], Counter()
+        self.seed, self.failures, self.failed, self.counts = seed, [], [], Counter()
+
+
+class Failure:
+    """What is wrong with a query.  what: `differs`, an SQLSTATE, `lost`, `log`
+    or `files`; memory and how: the settings of WiscSort at the time."""
+
+    def __init__(self, what, text, memory=None, how=None):
+        self.what, self.text, self.memory, self.how = what, text, memory, how
 
 
 class Lost(Exception):
@@ -86,7 +96,7 @@ class Session:
             with self.cluster.connect(name).cursor() as cur:
                 cur.execute("SELECT count(*) FROM pg_collation WHERE collprovider = 'i'")
                 icu = cur.fetchone()[0] > 0
-                for sql in gen.SETUP + (gen.SETUP_ICU if icu else []):
+                for sql in gen.setup(icu):
                     cur.execute(sql)
                 cur.execute('SELECT collname FROM pg_collation')
                 self.ready[name] = {row[0] for row in cur}
@@ -112,32 +122,40 @@ class Session:
                 raise Lost() from None
             raise
 
+    def setting(self, name):
+        """The server's name of a setting."""
+        return self.parallel if name == 'force_parallel' else name
+
     def set(self, settings):
         for name, value in settings.items():
-            self.execute("SET %s = '%s'" % (self.parallel if name == 'force_parallel' else name,
-                                            value))
+            self.execute("SET %s = '%s'" % (self.setting(name), value))
 
     def reset(self, settings):
         for name in settings:
-            self.execute('RESET ' + (self.parallel if name == 'force_parallel' else name))
+            self.execute('RESET ' + self.setting(name))
 
     # --- one seed -----------------------------------------------------------------
 
     def run_seed(self, seed):
         result = Result(seed)
         name = self.database(seed)
+        tables = gen.Tables(seed, self.ready[name])
+        result.counts['rows'] = tables.n
         self.connect(name)
         try:
-            tables = self.create(seed, name)
-            result.counts['rows'] = tables.n
+            self.create(tables)
             for number in self.numbers(seed):
                 query = queries.make(seed, number, tables)
                 result.counts['queries'] += 1
                 failure = self.run_query(query, seed, result.counts)
                 if failure:
+                    result.failed.append((tables, query, failure))
                     result.failures.append(self.describe(query, seed, failure))
-            for sql in tables.drop():
-                self.execute(sql)
+                    if failure.what == 'lost':
+                        break
+            else:
+                for sql in tables.drop():
+                    self.execute(sql)
         except psycopg2.Error as error:
             result.failures.append('seed %d: the tables failed: %s' % (seed, error))
         except Lost:
@@ -146,12 +164,9 @@ class Session:
                                    % (seed, self.new_log()))
         finally:
             self.conn.close()
-        left = self.left_behind()
-        if left:
-            result.failures.append('seed %d: temporary files left behind: %s' % (seed, left))
-        log = self.new_log()
-        if 'WARNING' in log or 'PANIC' in log or 'TRAP' in log:
-            result.failures.append('seed %d: in the server log:\n%s' % (seed, log))
+        found = self.leftovers()
+        if found:
+            result.failures.append('seed %d: %s' % (seed, found.text))
         return result
 
     def numbers(self, seed):
@@ -160,17 +175,25 @@ class Session:
             return [self.options.query]
         return range(1, self.options.queries + 1)
 
-    def create(self, seed, name):
-        tables = gen.Tables(seed, self.ready[name])
+    def create(self, tables):
         for sql in tables.staging():
             self.execute(sql)
-        self.cur.copy_expert('COPY s FROM STDIN', io.StringIO(tables.rows()))
+        self.cur.copy_expert('COPY s FROM STDIN', io.StringIO(tables.copy_data()))
         for sql in tables.statements():
             self.execute(sql)
-        return tables
+
+    def leftovers(self):
+        """A failure for files or complaints that should not be there."""
+        files = self.left_behind()
+        if files:
+            return Failure('files', 'temporary files left behind: %s' % files)
+        log = self.new_log()
+        if 'WARNING' in log or 'PANIC' in log or 'TRAP' in log:
+            return Failure('log', 'in the server log:\n' + log)
+        return None
 
     def left_behind(self):
-        """Temporary files that exist after the backend has gone."""
+        """Temporary files that exist after the query has ended."""
         for _ in range(50):
             files = self.cluster.temp_files()
             if not files:
@@ -197,31 +220,37 @@ class Session:
     # --- one query ----------------------------------------------------------------
 
     def run_query(self, query, seed, counts):
-        """None, or what is wrong."""
-        self.where = 'core'
+        """None, or a Failure."""
+        self.memory, self.how = '64MB', None
         try:
             self.set(query.settings)
             failure = self.compare_all(query, seed, counts)
             self.reset(query.settings)
-            return failure
         except psycopg2.Error as error:
-            failure = '%s: ERROR %s %s' % (self.where, error.pgcode, error)
-            if self.conn.info.transaction_status != TRANSACTION_STATUS_IDLE:
-                self.execute('ROLLBACK')
-            for sql in ('CLOSE ALL', 'DEALLOCATE ALL', 'RESET ALL',
-                        'SET search_path = d%d, public' % seed):
-                self.execute(sql)
-            return failure
+            failure = Failure(error.pgcode, 'ERROR %s %s' % (error.pgcode, error))
+            self.clean_up(seed)
         except Lost:
-            raise_log = 'in %s, the server closed the connection' % self.where
-            print(self.describe(query, seed, raise_log), flush=True)
-            raise
+            self.recover()
+            failure = Failure('lost', 'the server closed the connection\n' + self.new_log())
+        if failure:
+            failure.memory, failure.how = self.memory, self.how
+        return failure
+
+    def clean_up(self, seed):
+        """After an error: as the query found the session."""
+        if self.conn.info.transaction_status != TRANSACTION_STATUS_IDLE:
+            self.execute('ROLLBACK')
+        for sql in ('CLOSE ALL', 'DEALLOCATE ALL', 'RESET ALL',
+                    'SET search_path = d%d, public' % seed):
+            self.execute(sql)
 
     def compare_all(self, query, seed, counts):
         options = self.options
         rng = random.Random('settings %d %d' % (seed, query.number))
-        self.configure('64MB', None)
-        expected = [self.execute(step) for step in query.steps]
+        expected = self.answers(query, '64MB', None)
+        left = self.leftovers()
+        if left:
+            return left
         sorts = SORT_NODE.search(self.plan(query)) is not None
         for memory in options.work_mem:
             how = {'wiscsort.sort_kernel': rng.choice(self.kernels),
@@ -229,27 +258,55 @@ class Session:
                    'wiscsort.direct_read': rng.choice(['auto', 'on', 'on', 'off'])}
             for work in ('read', 'sort', 'write'):
                 how['wiscsort.%s_threads' % work] = rng.choice(['-1', '0', '1', '1'])
-            self.where = ', '.join('%s %s' % s for s in [('work_mem', memory)] + list(how.items()))
-            self.configure(memory, how, query.forced)
             if memory == options.work_mem[0] and sorts:
+                self.configure(memory, how, query.forced)
                 self.count(query, counts, self.plan(query))
-            got = [self.execute(step) for step in query.steps]
-            for number, (want, have) in enumerate(zip(expected, got)):
-                problem = difference(query, want, have)
-                if problem == ROWS_DIFFER and query.superset:
-                    self.configure('64MB', None)
-                    problem = not_within(have, self.execute(query.superset))
-                    self.configure(memory, how, query.forced)
-                if problem:
-                    return '%s, statement %d: %s\n%s' % (
-                        self.where, number + 1, problem, first_difference(query, want, have))
+            problem = self.compare(query, expected, self.answers(query, memory, how))
+            if problem:
+                return Failure('differs', problem)
             if counts['rows'] > 3000:
                 self.count_passes(query, counts)
+            left = self.leftovers()
+            if left:
+                return left
         self.configure('64MB', None)
         return None
 
+    def answers(self, query, memory, how):
+        """What each of the query's statements gives."""
+        self.configure(memory, how, query.forced)
+        return [self.execute(step) for step in query.steps]
+
+    def compare(self, query, expected, got):
+        """None, or the first difference in words."""
+        for number, (want, have) in enumerate(zip(expected, got)):
+            problem = difference(query, want, have) or self.refused(have)
+            if problem == ROWS_DIFFER and query.superset:
+                memory, how = self.memory, self.how
+                self.configure('64MB', None)
+                problem = not_within(have, self.execute(query.superset))
+                self.configure(memory, how, query.forced)
+            if problem:
+                return 'statement %d: %s\n%s' % (number + 1, problem,
+                                                 first_difference(query, want, have))
+        return None
+
+    def refused(self, rows):
+        """For the test of reduce.py: some right answers of WiscSort count as
+        wrong, or are followed by a crash."""
+        what, _, pattern = (self.options.refuse or '').partition(':')
+        if not pattern or self.how is None or isinstance(rows, str):
+            return None
+        if not re.search(pattern, '\n'.join('|'.join(map(str, row)) for row in rows)):
+            return None
+        if what == 'crash':
+            os.kill(self.conn.info.backend_pid, signal.SIGKILL)
+            self.execute('SELECT pg_sleep(10)')
+        return 'refused'
+
     def configure(self, memory, how, forced=True):
         """how: further settings; None: PostgreSQL's own sort."""
+        self.memory, self.how = memory, how
         self.execute("SET work_mem = '%s'" % memory)
         if self.options.core_only:
             return
@@ -286,7 +343,9 @@ class Session:
             command += ' --pg-config ' + options.pg_config
         if options.core_only:
             command += ' --core-only'
-        lines = ['seed %d, query %d (%s): %s' % (seed, query.number, query.kind, failure)]
+        where = 'core' if failure.how is None else 'work_mem %s, %s' % (
+            failure.memory, ', '.join('%s %s' % s for s in failure.how.items()))
+        lines = ['seed %d, query %d (%s): %s: %s' % (seed, query.number, query.kind, where, failure.text)]
         lines += ['  settings: %s%s' % (query.settings, '' if query.forced else ', not forced')]
         lines += ['  ' + step for step in query.steps]
         lines += ['  reproduce: ' + command]
