@@ -51,7 +51,7 @@ DISTRIBUTIONS = {
 }
 SHAPES = ('table', 'join', 'sortbench_ascii', 'sortbench_binary')
 CACHES = ('shared', 'cached', 'cold')
-CONSUMERS = ('count', 'copy')
+CONSUMERS = ('count', 'copy', 'keys', 'limit')
 
 DEFAULTS = {
     'name': None, 'shape': 'table', 'width': 100, 'key': 'int8', 'work_mem': '64MB',
@@ -154,15 +154,20 @@ class Cell:
 
     def _source(self, ordered):
         select = 'SELECT * FROM t'
+        if self.consume == 'keys':
+            select = 'SELECT %s FROM t' % self.order.replace(' DESC', '')
         if self.shape == 'join':
             select = 'SELECT t.k, t.part, t.v, d.name FROM t JOIN d ON d.id = t.part'
-        return select + (' ORDER BY ' + self.order if ordered else '')
+        limit = ' LIMIT 1000' if self.consume == 'limit' else ''
+        return select + (' ORDER BY ' + self.order if ordered else '') + limit
 
     def query(self, ordered=True):
         """The measured query, or the same one without its ORDER BY."""
         if self.consume == 'copy':
             return "COPY (%s) TO '/dev/null' (FORMAT binary)" % self._source(ordered)
         last = 'count(part), count(v), count(name)' if self.shape == 'join' else 'count(v)'
+        if self.consume == 'keys':
+            last = 'count(k)'
         return 'SELECT %s FROM (%s OFFSET 0) s' % (last, self._source(ordered))
 
     def explainable(self):
@@ -170,9 +175,9 @@ class Cell:
         return self._source(True) if self.consume == 'copy' else self.query()
 
     def reference_query(self):
-        """(rows, sum of the row hashes) without any sort."""
+        """(rows, sum of the row hashes) without any sort, as far as there is an answer without."""
         return ('SELECT count(*), sum(hash_record_extended(s, 0)) FROM (%s OFFSET 0) s'
-                % self._source(False))
+                % self._source(self.consume == 'limit'))
 
     def check_query(self):
         """(rows, sum of the row hashes, rows smaller than their predecessor)
