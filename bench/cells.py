@@ -89,6 +89,11 @@ class Cell:
         """The cell as a plain dictionary, for the result file."""
         return {field: getattr(self, field) for field in DEFAULTS}
 
+    @property
+    def answer_rows(self):
+        """Rows that the measured query returns or counts."""
+        return min(self.rows, 1000) if self.consume == 'limit' else self.rows
+
     # --- data -----------------------------------------------------------
 
     @property

@@ -242,7 +242,7 @@ class Bench:
             cur.execute(cell.reference_query())
             expected = cur.fetchone()
         answer = {'rows': expected[0], 'hash': str(expected[1])}
-        correct = expected[0] == cell.rows
+        correct = expected[0] == cell.answer_rows
         for side in SIDES:
             with sessions[side].cursor() as cur:
                 cur.execute(cell.check_query())
@@ -295,10 +295,10 @@ class Bench:
         with conn.cursor() as cur:
             started = time.perf_counter()
             cur.execute(cell.query(ordered))
-            counts = cur.fetchone() if cell.consume == 'count' else (cur.rowcount,)
+            counts = (cur.rowcount,) if cell.consume == 'copy' else cur.fetchone()
             seconds = time.perf_counter() - started
-        if set(counts) != {cell.rows}:
-            raise Refused('a run gave %s rows instead of %d' % (counts, cell.rows))
+        if set(counts) != {cell.answer_rows}:
+            raise Refused('a run gave %s rows instead of %d' % (counts, cell.answer_rows))
         after = self._disk_reads(conn)
         return {'seconds': round(seconds, 6),
                 'disk_read_bytes': None if after is None else after - before}

@@ -188,11 +188,12 @@ ws_setop_input(SetOpPath *setop, int i)
 #define ws_count_io_hit(n)		((void) 0)
 #endif
 
-/* Can rows that a snapshot has seen vanish while it is in use? */
+/* storage/read_stream.h */
 #if PG_VERSION_NUM >= 170000
 #define WS_HAVE_READ_STREAM 1
 #endif
 
+/* Can rows that a snapshot has seen vanish while it is in use? */
 #if PG_VERSION_NUM >= 170000
 #define ws_snapshots_expire()	false
 #else

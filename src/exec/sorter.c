@@ -120,6 +120,8 @@ use_disk(WsSorter *sorter)
 static inline Size
 in_memory(const WsSorter *sorter)
 {
+	if (sorter->keys_only)
+		return sorter->budget - AHEAD(sorter->budget);
 	return sorter->rel != NULL ? sorter->budget - sorter->budget / 8 : sorter->budget;
 }
 
@@ -281,13 +283,15 @@ static void
 read_keys(WsSorter *sorter)
 {
 	WsEntries	entries = {next_entries, NULL, settle_pointers, sorter};
+	Size		used = memory_used(sorter);
 
 	if (sorter->merge != NULL)
 	{
 		entries.share = share_pointers;
 		MemoryContextSwitchTo(sorter->merge->context);
 	}
-	sorter->keys = ws_keys_create(&entries, AHEAD(sorter->budget), sorter->formation->entries);
+	sorter->keys = ws_keys_create(&entries, Min(AHEAD(sorter->budget), sorter->budget - Min(used, sorter->budget)),
+								  sorter->formation->entries);
 }
 
 /*

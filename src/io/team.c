@@ -6,7 +6,8 @@
  * the helper looks for loops of the backend's and takes items from their end,
  * while the backend takes them from their beginning; they meet where they meet.  Each
  * item belongs to one of them.  A helper that is late, or is not running, costs
- * nothing: the backend does its items, too.
+ * nothing: the backend does its items, too.  One that loses its processor in the middle
+ * of an item is waited for.
  *
  * At the end of a loop the backend waits for the one item that the helper may have
  * in hand.  It sees no interrupts there, and may hold locks: items are short.

@@ -48,7 +48,8 @@ decode_value(WsEncoding encoding, uint64 bits)
 		case WS_ENC_INT8:
 			return Int64GetDatum((int64) (bits ^ SIGN_64));
 		case WS_ENC_UINT4:
-			return UInt32GetDatum((uint32) bits);
+			/* as deforming does it: by sign, whatever the type */
+			return Int32GetDatum((int32) (uint32) bits);
 		default:
 			return UInt64GetDatum(bits);
 	}

@@ -161,6 +161,16 @@ unexpected_null(void)
 	elog(ERROR, "null value in a sort column that is declared NOT NULL");
 }
 
+/* The database's encoding is UTF-8, and a null has this byte for itself. */
+static void
+invalid_text(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_CHARACTER_NOT_IN_REPERTOIRE),
+			 errmsg("invalid byte sequence for encoding \"UTF8\": 0xff"),
+			 errdetail("A sort met it at the beginning of a text, where no valid text has it.")));
+}
+
 /* An exact key, left-justified in the 80 bits of a prefix. */
 static inline ws_uint128
 exact_prefix(const WsKeySpec *spec, const Datum *values, const bool *isnull)
@@ -353,6 +363,8 @@ put_value(Window *w, const WsKeyColumn *col, Datum value)
 			if (col->encoding == WS_ENC_BPCHAR)
 				while (n > 0 && bytes[n - 1] == ' ')
 					n--;
+			if (unlikely(col->null_apart && n > 0 && bytes[0] == 0xFF))
+				invalid_text();
 			put_bytes(w, bytes, n, invert);
 			put_byte(w, invert);
 		}

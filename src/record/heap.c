@@ -102,13 +102,19 @@ ws_heap_seek(WsHeap *h, uint64 position)
 	return true;
 }
 
-/* Rows of a window that shall have `rows` if memory allows it. */
+/*
+ * Rows of a window that shall have `rows` if memory allows it: for all that a row
+ * takes, and for its pointers beside the window as it is.
+ */
 static Size
 affordable(const WsHeap *h, Size rows)
 {
-	Size		row = ws_heap_order_bytes(h->source) + PER_ROW + (Size) SLACK(h->average);
+	Size		pointer = ws_heap_order_bytes(h->source);
+	Size		row = pointer + PER_ROW + (Size) SLACK(h->average);
+	Size		beside = h->memory - Min(h->region->committed, h->memory);
 
-	return Max(1, Min(rows, Min(h->memory / row, MAX_ROWS)));
+	rows = Min(rows, Min(h->memory / row, beside / pointer));
+	return Max(1, Min(rows, h->source->batches[0].region->reserved / sizeof(WsEntry)));
 }
 
 /* Divides the window's memory for h->rows rows. */
@@ -118,8 +124,15 @@ lay_out(WsHeap *h)
 	Size		order = ws_heap_order_memory(h->source);
 	Size		wish = h->rows * (PER_ROW + (Size) SLACK(h->average));
 	Size		most = h->memory - Min(order, h->memory);
+	Size		bytes = Max(Min(wish, most), h->rows * PER_ROW + MAXIMUM_ALIGNOF);
 
-	ws_region_commit(h->region, Max(Min(wish, most), h->rows * PER_ROW + MAXIMUM_ALIGNOF));
+	/* shorter rows: what they leave is for more pointers */
+	if (h->region->committed > bytes + bytes / 4)
+	{
+		ws_region_shrink(h->region, bytes);
+		h->touched = Min(h->touched, h->region->committed);
+	}
+	ws_region_commit(h->region, bytes);
 	/* no page of it shall be a new one under the mapping locks */
 	for (; h->touched < h->region->committed; h->touched += 4096)
 		h->region->base[h->touched] = 0;
@@ -155,12 +168,12 @@ fill(WsHeap *h)
 		ws_heap_order_ahead(h->source, affordable(h, next));
 	lay_out(h);
 	ws_heap_fetch(h);
+	h->average = Max((double) (h->sides[0].wanted + h->sides[1].wanted) / h->rows, 32);
 	if (together)
 	{
 		ws_team_end(h->team);
 		ws_heap_order_ahead(h->source, affordable(h, next));
 	}
-	h->average = Max((double) (h->sides[0].wanted + h->sides[1].wanted) / h->rows, 32);
 	h->stats.rows = Max(h->stats.rows, h->rows);
 	h->batch = next;
 	return true;

@@ -26,7 +26,8 @@
  * so that I/O under the lock takes a page evicted in between; nothing under it allocates, looks for
  * interrupts, or raises errors, except for a page that the device cannot
  * deliver (io/sigbus.c), whose ERROR releases the locks.  They are held for at
- * most WS_DIRECT_BLOCKS blocks, some microseconds.
+ * most WS_DIRECT_BLOCKS blocks: some microseconds, unless the system takes the
+ * processor away from the backend, or from its helper in the middle of an item.
  *
  * With data checksums, a block is copied at its first visit and verified; one
  * that fails is left to the buffer manager, which raises core's error.

@@ -57,7 +57,7 @@ find_row(const char *page, OffsetNumber offset, Size *length)
 	ItemIdData	lp;
 
 	/* the number of line pointers, from a page header that may be damaged */
-	if (offset == 0 || offset > MaxOffsetNumber ||
+	if (offset == 0 || offset > MaxHeapTuplesPerPage ||
 		SizeOfPageHeaderData + offset * sizeof(ItemIdData) > header->pd_lower)
 		return NULL;
 	lp = header->pd_linp[offset - 1];

@@ -146,6 +146,18 @@ def figures():
                         check(top['Disk'] * 1024 <= bytes_ * top['IndexMap Entries'] + 65536,
                               name + ': 16 bytes a row', top)
                     cur.connection.close()
+        for name, sign in (('shorter', '<'), ('longer', '>')):
+            core = common.core(cluster)
+            core.execute("CREATE TABLE %s AS SELECT k, CASE WHEN k %s 100000 THEN repeat('x', 1900) ELSE k::text END AS v"
+                         ' FROM (SELECT abs(hashint4(i)) %% 200000 AS k FROM generate_series(1, 100000) i) s'
+                         % (name, sign))
+            core.execute('ANALYZE ' + name)
+            core.connection.close()
+            for threads in (0, 1):
+                cur = session(cluster, work_mem='2MB', **{'wiscsort.read_threads': str(threads)})
+                top = nodes(cur, 'SELECT k, v FROM %s ORDER BY k' % name)
+                check(top['Record Store'] == 'heap' and top['Memory'] <= 2048 * 1.1,
+                      'rows that get %s, read_threads %d: memory' % (name, threads), top)
         cur = session(cluster, work_mem='1900kB')
         top = nodes(cur, 'SELECT * FROM narrow ORDER BY k')
         check('one-pass' in top['Sort Method'] and top['Window Rows'] * 60 > (1900 - 100000 * 16 / 1024) * 1024 * 2,

@@ -47,6 +47,24 @@ errmsg_internal(const char *fmt,...)
 	exit(1);
 }
 
+int
+errmsg(const char *fmt,...)
+{
+	return errmsg_internal(fmt);
+}
+
+int
+errdetail(const char *fmt,...)
+{
+	return 0;
+}
+
+int
+errcode(int sqlerrcode)
+{
+	return 0;
+}
+
 void
 errfinish(const char *file, int line, const char *function)
 {
