@@ -101,15 +101,23 @@ ws_bound_is_cores(double bound, int width)
 		(bound > 0 && sort_bytes(bound, width) <= work_mem * 1024.0);
 }
 
+/* The "<" operator of a key. */
+static Oid
+less_than(const PathKey *pathkey)
+{
+	EquivalenceMember *em = linitial_node(EquivalenceMember, pathkey->pk_eclass->ec_members);
+
+	return get_opfamily_member(pathkey->pk_opfamily, em->em_datatype, em->em_datatype,
+							   BTLessStrategyNumber);
+}
+
 /* The part of a comparison sort that the prefixes leave to be done. */
 static double
 comparison_share(List *pathkeys)
 {
 	PathKey    *first = linitial_node(PathKey, pathkeys);
 	EquivalenceClass *ec = first->pk_eclass;
-	EquivalenceMember *em = linitial_node(EquivalenceMember, ec->ec_members);
-	Oid			lt = get_opfamily_member(first->pk_opfamily, em->em_datatype,
-										 em->em_datatype, BTLessStrategyNumber);
+	Oid			lt = less_than(first);
 	bool		descending;
 	bool		padded;
 	int			width;
@@ -191,15 +199,11 @@ set_costs(Path *path, const Path *input, List *pathkeys, double spool, Cost fetc
 static int
 decodable_bytes(const PathKey *pathkey)
 {
-	EquivalenceClass *ec = pathkey->pk_eclass;
-	EquivalenceMember *em = linitial_node(EquivalenceMember, ec->ec_members);
-	Oid			lt = get_opfamily_member(pathkey->pk_opfamily, em->em_datatype,
-										 em->em_datatype, BTLessStrategyNumber);
 	bool		descending;
 	int			width;
 
-	return ws_encoding_decodable(ws_key_encoding(lt, ec->ec_collation, &descending, &width)) ?
-		width + 1 : 0;
+	return ws_encoding_decodable(ws_key_encoding(less_than(pathkey), pathkey->pk_eclass->ec_collation,
+												 &descending, &width)) ? width + 1 : 0;
 }
 
 /*
