@@ -6,7 +6,7 @@
  * random block a row.  The window takes the next W pointers instead, sorts
  * them by block, visits each block once for all its rows in the window, copies
  * those, and hands them out in output order.  (The offset queue of WiscSort's
- * RECORD read; W follows from work_mem.)
+ * RECORD read; W follows from work_mem, and grows as the sorted IndexMap is used up.)
  *
  * A TID that the query's snapshot has seen keeps naming the same row until the
  * query ends: whoever deleted or updated the row did so too late for VACUUM or
