@@ -175,7 +175,7 @@ sort_in_table(PlannerInfo *root, RelOptInfo *rel, Path *scan, List *pathkeys)
 	cpath = wrap(create_sort_path(root, rel, input, pathkeys, -1.0));
 	cpath->path.pathtarget = rel->reltarget;
 	cpath->custom_private = lappend(cpath->custom_private, makeInteger(1));
-	ws_cost_heap_sort(&cpath->path, input, pathkeys, rel);
+	ws_cost_heap_sort(&cpath->path, input, pathkeys, rel, planner_rt_fetch(rel->relid, root)->relid);
 	return cpath;
 }
 

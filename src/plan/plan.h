@@ -50,6 +50,6 @@ extern bool ws_bound_is_cores(double bound, int width);
 extern bool ws_keys_alone(const Path *input, List *pathkeys);
 extern void ws_cost_sort(Path *path, const Path *input, List *pathkeys);
 extern void ws_cost_heap_sort(Path *path, const Path *input, List *pathkeys,
-							  const RelOptInfo *rel);
+							  const RelOptInfo *rel, Oid relid);
 
 #endif							/* WS_PLAN_H */

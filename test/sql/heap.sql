@@ -312,3 +312,11 @@ SELECT wtest.choice('SELECT * FROM wtest.h ORDER BY k');
 RESET wiscsort.debug_force;
 SET wiscsort.record_store = auto;
 SELECT wtest.choice('SELECT * FROM wtest.h ORDER BY k') LIKE 'estimated cost N, % N' AS by_cost;
+
+-- A table that is in order already: fetching its rows costs little.
+CREATE TABLE wtest.h_ordered AS SELECT i::int8 AS k, md5(i::text) AS v FROM generate_series(1, 20000) i;
+CREATE TABLE wtest.h_shuffled AS SELECT * FROM wtest.h_ordered ORDER BY v;
+ANALYZE wtest.h_ordered;
+ANALYZE wtest.h_shuffled;
+SELECT wtest.in_table('SELECT * FROM wtest.h_ordered ORDER BY k DESC') AS ordered,
+       wtest.in_table('SELECT * FROM wtest.h_shuffled ORDER BY k DESC') AS shuffled;
