@@ -291,7 +291,9 @@ ws_cost_heap_sort(Path *path, const Path *input, List *pathkeys, const RelOptInf
 	double		spool = comparison_share(pathkeys) > 0 ? input->rows * width : 0;
 	double		avoided = (input->rows * (rel->reltarget->width + ROW_OVERHEAD) - spool) / BLCKSZ;
 	double		fresh = Max(0, avoided - effective_cache_size * RECYCLED);
-	double		ordered = correlation(relid, lsecond_node(Var, input->pathtarget->exprs));
+	/* of the first key; the others count as in btcostestimate */
+	double		ordered = correlation(relid, lsecond_node(Var, input->pathtarget->exprs)) *
+		(list_length(pathkeys) > 1 ? 0.75 : 1);
 	/* rows that follow one another in the table are in a block that has been visited */
 	Cost		more = cpu_tuple_cost * HEAP_SHARE * (1 - ordered * ordered) * input->rows -
 		seq_page_cost * FRESH_SHARE * fresh;

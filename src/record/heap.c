@@ -104,7 +104,8 @@ ws_heap_seek(WsHeap *h, uint64 position)
 
 /*
  * Rows of a window that shall have `rows` if memory allows it: for all that a row
- * takes, and for its pointers beside the window as it is.
+ * takes, and for its pointers beside the window as it is, if they need more than
+ * they have.
  */
 static Size
 affordable(const WsHeap *h, Size rows)
@@ -113,6 +114,7 @@ affordable(const WsHeap *h, Size rows)
 	Size		row = pointer + PER_ROW + (Size) SLACK(h->average);
 	Size		beside = h->memory - Min(h->region->committed, h->memory);
 
+	beside = Max(beside, ws_heap_order_memory(h->source));
 	rows = Min(rows, Min(h->memory / row, beside / pointer));
 	return Max(1, Min(rows, h->source->batches[0].region->reserved / sizeof(WsEntry)));
 }

@@ -136,7 +136,8 @@ typedef struct WsHeap
 	WsHeapSide	sides[2];
 	WsTeam	   *team;			/* fetches blocks */
 	WsDirectBlock *touching;	/* WS_HEAP_TOUCHED blocks, touched together */
-	WsDirectBlock *blocks;		/* of them, those fetched together */
+	int			holds;			/* of WS_DIRECT_BLOCKS of these */
+	WsDirectBlock *blocks;		/* one, whose blocks are fetched together */
 	int			nblocks;
 	Size		touched;		/* bytes of the region that have their pages */
 	double		average;		/* bytes of a row in the arena */

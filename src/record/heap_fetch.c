@@ -233,9 +233,9 @@ static void
 touch_batch(void *arg, int item, int side)
 {
 	WsHeap	   *h = arg;
-	int			hold = item < BATCH_HOLDS ? item : 2 * BATCH_HOLDS - 1 - item;
+	int			hold = item < h->holds ? item : 2 * h->holds - 1 - item;
 
-	touch_rows(h, h->touching + hold * WS_DIRECT_BLOCKS + (item < BATCH_HOLDS ? 0 : WS_DIRECT_BLOCKS / 2),
+	touch_rows(h, h->touching + hold * WS_DIRECT_BLOCKS + (item < h->holds ? 0 : WS_DIRECT_BLOCKS / 2),
 			   WS_DIRECT_BLOCKS / 2);
 }
 
@@ -355,8 +355,9 @@ ws_heap_fetch(WsHeap *h)
 		int			n[BATCH_HOLDS];
 
 		CHECK_FOR_INTERRUPTS();
-		for (int hold = 0; hold < BATCH_HOLDS; hold++)
+		for (h->holds = 0; h->holds < BATCH_HOLDS && next < h->rows; h->holds++)
 		{
+			int			hold = h->holds;
 			WsDirectBlock *b = h->touching + hold * WS_DIRECT_BLOCKS;
 			Size		limit = Min(h->rows, next + HOLD_ROWS);
 
@@ -371,13 +372,13 @@ ws_heap_fetch(WsHeap *h)
 		}
 		if (!h->resident)
 		{
-			for (int hold = 0; hold < BATCH_HOLDS; hold++)
+			for (int hold = 0; hold < h->holds; hold++)
 				ws_direct_find(h->direct, h->touching + hold * WS_DIRECT_BLOCKS, n[hold], true);
 			touched = true;
-			if (!ws_team_run(h->team, touch_batch, h, 2 * BATCH_HOLDS))
+			if (!ws_team_run(h->team, touch_batch, h, 2 * h->holds))
 				ws_direct_failed(h->direct);
 		}
-		for (int hold = 0; hold < BATCH_HOLDS && n[hold] > 0; hold++)
+		for (int hold = 0; hold < h->holds; hold++)
 		{
 			h->blocks = h->touching + hold * WS_DIRECT_BLOCKS;
 			h->nblocks = n[hold];

@@ -21,8 +21,9 @@
 #define WORTHWHILE_ROWS	10000
 
 static void
-take(WsKeysBatch *b)
+take(WsChore *chore)
 {
+	WsKeysBatch *b = (WsKeysBatch *) chore;
 	const WsKeys *k = b->owner;
 	Size		n;
 
@@ -31,12 +32,6 @@ take(WsKeysBatch *b)
 		   (n = k->source.next(k->source.source, b->entries + b->n,
 							   Min(b->wanted - b->n, WS_WINDOW_ROWS))) > 0)
 		b->n += n;
-}
-
-static void
-take_chore(WsChore *chore)
-{
-	take((WsKeysBatch *) chore);
 }
 
 /*
@@ -55,9 +50,9 @@ ws_keys_create(const WsEntries *source, Size memory, uint64 rows)
 		k->helper = ws_helper_start(ws_read_threads, rows >= WORTHWHILE_ROWS);
 	if (k->helper != NULL && !source->share(source->source))
 		ws_keys_stop(k);
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < (k->helper != NULL ? 2 : 1); i++)
 	{
-		k->batches[i].chore.run = take_chore;
+		k->batches[i].chore.run = take;
 		k->batches[i].owner = k;
 		k->batches[i].entries = palloc(k->max * sizeof(WsEntry));
 	}
@@ -74,6 +69,7 @@ ws_keys_restart(WsKeys *k)
 	k->wanted = FIRST_BATCH;
 }
 
+/* Without a helper, the batch is filled at once. */
 static void
 submit(WsKeys *k, WsKeysBatch *b)
 {
@@ -88,14 +84,7 @@ next_batch(WsKeys *k)
 {
 	CHECK_FOR_INTERRUPTS();
 	k->head = 0;
-	if (k->helper == NULL)
-	{
-		k->current->wanted = Min(k->wanted, k->max);
-		k->wanted = k->current->wanted * BATCH_GROWTH;
-		take(k->current);
-		return k->current->n > 0;
-	}
-	if (!k->started)
+	if (k->helper == NULL || !k->started)
 		submit(k, k->current);
 	else if (k->current->n == 0)
 		return false;			/* the end, again */
@@ -104,7 +93,7 @@ next_batch(WsKeys *k)
 	k->started = true;
 	(void) ws_helper_wait(k->helper, &k->current->chore);
 	k->source.settle(k->source.source);
-	if (k->current->n > 0)
+	if (k->helper != NULL && k->current->n > 0)
 		submit(k, k->batches + (k->current == k->batches));
 	return k->current->n > 0;
 }
@@ -123,7 +112,7 @@ ws_keys_next(WsKeys *k, WsEntry *entry)
 Size
 ws_keys_memory(const WsKeys *k)
 {
-	return 2 * k->max * sizeof(WsEntry);
+	return (k->helper != NULL ? 2 : 1) * k->max * sizeof(WsEntry);
 }
 
 /* Stops the helper.  NULL is fine. */

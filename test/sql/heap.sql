@@ -288,13 +288,7 @@ SELECT count(*) FROM pg_ls_tmpdir() WHERE name LIKE 'pgsql_tmp' || pg_backend_pi
 
 -- Why a sort has the record store it has.
 CREATE FUNCTION wtest.choice(query text) RETURNS text
-LANGUAGE plpgsql AS $$
-DECLARE
-    explained text;
-BEGIN
-    EXECUTE 'EXPLAIN (VERBOSE, FORMAT JSON) ' || query INTO explained;
-    RETURN regexp_replace(substring(explained FROM '"Record Store Choice": "([^"]*)"'), '\d+', 'N', 'g');
-END $$;
+LANGUAGE sql AS $$ SELECT regexp_replace(wtest.property('VERBOSE', query, 'Record Store Choice'), '\d+', 'N', 'g') $$;
 SET wiscsort.debug_force = on;
 SET wiscsort.record_store = heap;
 SELECT q, wtest.choice(q) FROM unnest(ARRAY[

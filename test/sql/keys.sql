@@ -20,16 +20,7 @@ VALUES (9223372036854775807, 2147483647, 32767, 'infinity', 'infinity', 'FFFFFFF
 ANALYZE wtest.kk;
 
 CREATE FUNCTION wtest.store(query text) RETURNS text
-LANGUAGE plpgsql AS $$
-DECLARE
-    line text;
-BEGIN
-    FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
-        IF line LIKE '%Record Store:%' THEN
-            RETURN trim(line);
-        END IF;
-    END LOOP;
-END $$;
+LANGUAGE sql AS $$ SELECT wtest.property('ANALYZE, TIMING OFF', query, 'Record Store') $$;
 CREATE FUNCTION wtest.compare_threads(query text) RETURNS text
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -84,13 +75,7 @@ RESET wiscsort.record_store;
 
 -- Nothing is written while entries fit, and nothing but entries when they do not.
 CREATE FUNCTION wtest.disk(query text) RETURNS int
-LANGUAGE plpgsql AS $$
-DECLARE
-    explained json;
-BEGIN
-    EXECUTE 'EXPLAIN (ANALYZE, FORMAT JSON, TIMING OFF) ' || query INTO explained;
-    RETURN explained->0->'Plan'->'Disk';
-END $$;
+LANGUAGE sql AS $$ SELECT wtest.property('ANALYZE, TIMING OFF', query, 'Disk')::int $$;
 SELECT wtest.disk('SELECT i8 FROM wtest.kk ORDER BY i8') BETWEEN 6002 * 16 / 1024 AND 6002 * 16 / 1024 * 2.1 AS entries;
 SET work_mem = '4MB';
 SELECT wtest.disk('SELECT i8 FROM wtest.kk ORDER BY i8') = 0 AS nothing;

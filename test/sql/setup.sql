@@ -53,6 +53,16 @@ BEGIN
     END LOOP;
 END $$;
 
+-- A property of the first node of a plan that has it.
+CREATE FUNCTION wtest.property(options text, query text, name text) RETURNS text
+LANGUAGE plpgsql AS $$
+DECLARE
+    explained jsonb;
+BEGIN
+    EXECUTE format('EXPLAIN (%s, FORMAT JSON) %s', options, query) INTO explained;
+    RETURN jsonb_path_query_first(explained, ('$.**."' || name || '"')::jsonpath) #>> '{}';
+END $$;
+
 CREATE FUNCTION wtest.plan(query text) RETURNS SETOF text
 LANGUAGE plpgsql AS $$
 DECLARE
