@@ -20,13 +20,13 @@ PGFILEDESC = "wiscsort - external sorts on keys and pointers"
 OBJS = \
 	src/wiscsort.o src/guc.o \
 	src/plan/orderings.o src/plan/paths.o src/plan/rewrite.o src/plan/cost.o src/plan/finish.o src/plan/heap.o \
-	src/key/keyspec.o src/key/transform.o src/key/normalize.o src/key/compare.o src/key/decode.o \
+	src/key/keyspec.o src/key/transform.o src/key/normalize.o src/key/compare.o src/key/fetch.o src/key/decode.o \
 	src/index/indexmap.o src/index/sort.o src/index/ties.o \
 	src/run/runfile.o src/run/formation.o \
 	src/merge/losertree.o src/merge/gather.o src/merge/merge.o \
 	src/record/spool.o src/record/spoolread.o src/record/window.o src/record/ahead.o src/record/keys.o src/record/heap.o src/record/heap_order.o src/record/heap_direct.o src/record/heap_buffered.o src/record/heap_fetch.o \
-	src/io/tempfile.o src/io/region.o src/io/sigbus.o src/io/helper.o src/io/team.o \
-	src/exec/node.o src/exec/sorter.o src/exec/explain.o
+	src/io/tempfile.o src/io/region.o src/io/sigbus.o src/io/helper.o src/io/team.o src/io/dispose.o \
+	src/exec/node.o src/exec/input.o src/exec/sorter.o src/exec/explain.o
 
 REGRESS = setup types multi plans cursors executor merge threads heap keys explain errors corner
 REGRESS_OPTS = --inputdir=test --outputdir=test/out --encoding=UTF8 --no-locale

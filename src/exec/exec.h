@@ -31,6 +31,7 @@ typedef struct WsSorter
 {
 	MemoryContext context;
 	const WsKeySpec *spec;
+	WsKeyFetch *fetch;
 	WsSpool    *spool;
 	WsKeyRows	rows;
 	WsFormation *formation;
@@ -74,6 +75,17 @@ extern void ws_sorter_mark(WsSorter *sorter);
 extern void ws_sorter_restore(WsSorter *sorter);
 extern void ws_sorter_stats(const WsSorter *sorter, WsSortStats *stats);
 extern void ws_sorter_destroy(WsSorter *sorter);
+
+/* ---- input.c ---- */
+typedef struct WsInput
+{
+	PlanState  *outer;
+	ScanState  *scan;			/* the same, if it is a scan read by pages, or NULL */
+	struct HeapScanDescData *page;	/* its descriptor, with a page to be read, or NULL */
+} WsInput;
+
+extern void ws_input_begin(WsInput *input, PlanState *outer);
+extern TupleTableSlot *ws_input_next(WsInput *input);
 
 /* ---- node.c ---- */
 typedef struct WsSortState

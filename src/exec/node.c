@@ -142,6 +142,8 @@ sort_input(WsSortState *state)
 	ScanDirection direction = estate->es_direction;
 	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
 	WsSorter   *sorter;
+	WsInput		input;
+	TupleTableSlot *slot;
 
 	estate->es_direction = ForwardScanDirection;
 	sorter = ws_sorter_create(ExecGetResultType(outer), state->ncols, state->attnos,
@@ -149,15 +151,9 @@ sort_input(WsSortState *state)
 							  state->notnull, work_mem, state->random_access, state->rel,
 							  state->keys_only);
 	MemoryContextSwitchTo(old);
-	for (;;)
-	{
-		TupleTableSlot *slot = ExecProcNode(outer);
-
-		if (TupIsNull(slot))
-			break;
-		CHECK_FOR_INTERRUPTS();
+	ws_input_begin(&input, outer);
+	while ((slot = ws_input_next(&input)) != NULL)
 		ws_sorter_put(sorter, slot);
-	}
 	ws_sorter_perform(sorter);
 	ws_sorter_stats(sorter, &state->stats);
 	state->has_stats = true;

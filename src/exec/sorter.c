@@ -66,6 +66,7 @@ ws_sorter_create(TupleDesc desc, int ncols, const AttrNumber *attnos,
 	sorter->random_access = random_access;
 	sorter->spec = ws_keyspec_create(desc, ncols, attnos, sortops, collations,
 									 nulls_first, notnull);
+	sorter->fetch = ws_key_fetch_create(sorter->spec, desc);
 	sorter->rel = rel;
 	sorter->keys_only = keys_only;
 	sorter->unspooled = keys_only || (rel != NULL && sorter->spec->exact);
@@ -133,6 +134,8 @@ void
 ws_sorter_put(WsSorter *sorter, TupleTableSlot *slot)
 {
 	MemoryContext old = MemoryContextSwitchTo(sorter->context);
+	const Datum *values;
+	const bool *isnull;
 	uint64		pointer;
 
 	if (unlikely(!sorter->on_disk) &&
@@ -140,11 +143,14 @@ ws_sorter_put(WsSorter *sorter, TupleTableSlot *slot)
 		(sorter->formation->map->count + 1) * sorter->entry_bytes > in_memory(sorter))
 		use_disk(sorter);
 
-	slot_getsomeattrs(slot, sorter->spec->last_attno);
-	if (sorter->rel != NULL &&
-		unlikely(!ItemPointerIsValid((ItemPointer) DatumGetPointer(slot->tts_values[0]))))
-		elog(ERROR, "a row of table \"%s\" came without its TID",
-			 RelationGetRelationName(sorter->rel));
+	if (sorter->rel != NULL)
+	{
+		slot_getsomeattrs(slot, 1);
+		if (unlikely(!ItemPointerIsValid((ItemPointer) DatumGetPointer(slot->tts_values[0]))))
+			elog(ERROR, "a row of table \"%s\" came without its TID",
+				 RelationGetRelationName(sorter->rel));
+	}
+	ws_key_fetch(sorter->fetch, slot, &values, &isnull);
 	if (sorter->keys_only)
 		pointer = sorter->formation->entries;	/* any number will do */
 	else if (sorter->unspooled)
@@ -152,8 +158,7 @@ ws_sorter_put(WsSorter *sorter, TupleTableSlot *slot)
 	else
 		pointer = ws_spool_append(sorter->spool, slot);
 	ws_formation_add(sorter->formation,
-					 ws_key_entry(sorter->spec, slot->tts_values,
-								  slot->tts_isnull, pointer));
+					 ws_key_entry(sorter->spec, values, isnull, pointer));
 	MemoryContextSwitchTo(old);
 }
 

@@ -55,6 +55,7 @@ typedef struct WsChore
 
 extern WsHelper *ws_helper_start(int threads, bool worthwhile);
 extern void ws_helper_submit(WsHelper *h, WsChore *chore);
+extern void ws_helper_submit_lazily(WsHelper *h, WsChore *chore);
 extern bool ws_chore_is_done(const WsChore *chore);
 extern bool ws_helper_wait(WsHelper *h, WsChore *chore);
 extern bool ws_helper_is_stopping(WsHelper *h);
@@ -125,6 +126,9 @@ extern void ws_tempfile_write(WsTempFile *tf, const void *data, Size bytes, int6
 extern void ws_tempfile_read(WsTempFile *tf, void *data, Size bytes, int64 offset);
 extern char *ws_tempfile_map(WsTempFile *tf, int64 bytes);
 extern void ws_tempfile_close(WsTempFile *tf);
+
+/* ---- dispose.c ---- */
+extern void ws_dispose(char *base, Size bytes);
 
 /* ---- sigbus.c: a fault inside one of our mappings is an ERROR ---- */
 struct WsMapping

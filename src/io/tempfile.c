@@ -279,7 +279,7 @@ ws_write_start(WsHelper *h, WsWrite *w, WsTempFile *tf,
 	w->data = data;
 	w->bytes = bytes;
 	w->offset = offset;
-	ws_helper_submit(h, &w->chore);
+	ws_helper_submit_lazily(h, &w->chore);
 }
 
 /*
@@ -336,12 +336,28 @@ ws_tempfile_map(WsTempFile *tf, int64 bytes)
 	return base;
 }
 
-/* Unmaps, closes and thereby deletes the file. */
+/*
+ * Unmaps, closes and thereby deletes the file.  Its name is gone at return; its pages may
+ * be given back a little later (dispose.c).
+ */
 void
 ws_tempfile_close(WsTempFile *tf)
 {
+	MappedTempFile *m = (MappedTempFile *) tf;
+	char	   *base = NULL;
+	Size		bytes = 0;
+
 	if (tf == NULL)
 		return;
+	if (tf->mapping != NULL)
+	{
+		base = m->mapping.base;
+		bytes = m->mapping.bytes;
+		ws_sigbus_forget(&m->mapping);
+		tf->mapping = NULL;
+	}
 	release(tf);
 	FileClose(tf->file);
+	if (base != NULL)
+		ws_dispose(base, bytes);
 }

@@ -165,6 +165,13 @@ extern WsEntry ws_key_window_entry(const uint8 window[WS_PREFIX_BYTES], uint64 p
 extern bool ws_encoding_decodable(WsEncoding encoding);
 extern void ws_key_decode(const WsKeySpec *spec, WsEntry entry, Datum *values, bool *isnull);
 
+/* ---- fetch.c ---- */
+typedef struct WsKeyFetch WsKeyFetch;
+
+extern WsKeyFetch *ws_key_fetch_create(const WsKeySpec *spec, TupleDesc desc);
+extern void ws_key_fetch(WsKeyFetch *fetch, TupleTableSlot *slot, const Datum **values,
+						 const bool **isnull);
+
 /* ---- compare.c ---- */
 extern int	ws_key_compare(const WsKeySpec *spec, int from_col,
 						   const Datum *avalues, const bool *anull,

@@ -30,6 +30,9 @@
 /* Entries moved from a merge to a run at a time. */
 #define COPY_ENTRIES	1024
 
+/* Entries of a last piece that two threads sort sooner than one. */
+#define SHARED_ENTRIES	((Size) 32 * 1024)
+
 static void
 lay_out_pieces(WsFormation *f, Size piece)
 {
@@ -53,7 +56,8 @@ ws_formation_create(const WsKeySpec *spec, const WsKeyRows *rows, Size max_bytes
 	f->rows = rows;
 	f->map = ws_indexmap_create(max_bytes);
 	lay_out_pieces(f, WS_PIECE_ENTRIES);
-	f->pieces = palloc0((f->npieces + 1) * sizeof(WsPiece));
+	/* limiting the memory can make two of one; one more for split_last */
+	f->pieces = palloc0((f->npieces + 2) * sizeof(WsPiece));
 	return f;
 }
 
@@ -404,6 +408,27 @@ ws_formation_limit(WsFormation *f, Size bytes, Size block_size)
 }
 
 /*
+ * Leaves the beginning of the last piece, a little less than half, to the helper, to be sorted
+ * and perhaps written meanwhile, and returns it as a piece of its own; NULL if it is
+ * not worth it.  (10 M entries in 6 runs, 64 MB: the backend alone took 0.14 s.)
+ */
+static WsPiece *
+split_last(WsFormation *f, WsPiece *last)
+{
+	WsPiece    *first = &f->pieces[f->npieces];
+
+	if (f->helper == NULL || !f->overflowed || last->n < SHARED_ENTRIES)
+		return NULL;
+	memset(first, 0, sizeof(WsPiece));
+	first->entries = last->entries;
+	first->n = TYPEALIGN_DOWN(4, last->n * 3 / 8);	/* vqsort wants 64 bytes */
+	last->entries += first->n;
+	last->n -= first->n;
+	submit_piece(f, first);
+	return first;
+}
+
+/*
  * Ends the input.  Afterwards either all entries are in the IndexMap, sorted
  * in pieces or, if `whole`, as one; or all are in at most fan_in runs.
  */
@@ -412,12 +437,15 @@ ws_formation_sort_rest(WsFormation *f, bool whole)
 {
 	WsIndexMap *map = f->map;
 	WsPiece    *last = close_piece(f);
+	WsPiece    *first = split_last(f, last);
 
-	/* the helper may be busy with the piece before: not with this one */
+	/* the helper may be busy with what came before: not with this */
 	ws_sort_entries(last->entries, last->n);
 	last->sorted = true;
 	if (f->overflowed)
 	{
+		if (first != NULL)
+			empty_piece(f, first);	/* the block that runs are written from is free then */
 		empty_all(f);
 		while (f->nruns > f->fan_in)
 			merge_lowest(f, Min(f->fan_in, f->nruns - f->fan_in + 1));
