@@ -7,7 +7,8 @@
  *	null byte	absent for a column known to be NOT NULL; otherwise 0/1 so
  *				that nulls come first or last as asked, never inverted.  A type
  *				no value of which begins with the byte 0 or 255, whichever a null
- *				needs, has it for nulls only
+ *				needs, has it for nulls only; behind a text, its terminator
+ *				tells whether the next column is null
  *	value		absent for a null (zero bytes in an exact key, see below);
  *				every byte inverted for DESC
  *
@@ -62,6 +63,7 @@ typedef struct WsKeyColumn
 	bool		nulls_first;
 	bool		notnull;		/* known: no null byte */
 	bool		null_apart;		/* a null byte for nulls only */
+	bool		tells_null;		/* its terminator says whether the next column is null */
 	SortSupport abbreviate;		/* makes abbreviated keys, or NULL */
 	struct WsTransform *transform;	/* guesses, or NULL */
 	bool		padded;			/* trailing blanks do not count (bpchar) */
@@ -106,6 +108,17 @@ ws_null_apart(WsEncoding encoding, bool nulls_first, bool descending, bool utf8)
 		default:
 			return false;
 	}
+}
+
+/*
+ * Can a value's terminator say whether the next column is null?  A text has no zero
+ * byte, and hardly ever a 1 or a 2: with these escaped, two terminators are left.
+ */
+static inline bool
+ws_tells_null(const WsKeyColumn *col, const WsKeyColumn *next)
+{
+	return (col->encoding == WS_ENC_TEXT || col->encoding == WS_ENC_BPCHAR ||
+			col->encoding == WS_ENC_NAME) && !next->notnull && !next->null_apart;
 }
 
 /* Key length when the bytes do not tell the whole order. */

@@ -213,6 +213,8 @@ ws_keyspec_create(TupleDesc desc, int ncols, const AttrNumber *attnos,
 		}
 		col->null_apart = ws_null_apart(col->encoding, col->nulls_first, col->descending,
 										GetDatabaseEncoding() == PG_UTF8);
+		if (i > 0)
+			col[-1].tells_null = ws_tells_null(&col[-1], col);
 		if (col->width == 0 || spec->comparator)
 			fixed = false;
 		bytes += col->width + (col->notnull ? 0 : 1);

@@ -12,7 +12,9 @@
  *	interval			microseconds, 30 days a month, as a signed integer
  *	tid					block, then offset
  *	text, bpchar, name	their bytes, then 00 (no value contains a zero byte);
- *						bpchar without its trailing blanks
+ *						bpchar without its trailing blanks; before a column with a
+ *						null byte 00 or 01, which saves that byte, and 01 and 02
+ *						written as 02 01 and 02 02
  *	bytea				00 written as 00 FF, then 00 00
  *	bit, varbit			their bytes as bytea, then how many bits of the last count
  *	inet, cidr			family, network address, netmask's bits, then the
@@ -44,6 +46,7 @@
 #define SIGN_64		(UINT64CONST(1) << 63)
 #define SIGN_80		((ws_uint128) 1 << 79)
 #define PAST_PREFIX	(WS_PREFIX_BYTES + 1)
+#define LAST_ESCAPED	2		/* of a text's bytes, with two terminators */
 
 /* IEEE bits of a float8, ordered as unsigned integers. */
 static inline uint64
@@ -248,6 +251,38 @@ put_bytea(Window *w, const uint8 *bytes, Size n, uint8 invert)
 }
 
 /*
+ * A text before a column that may be null: its bytes, and a terminator for each of the two
+ * cases, in their order.  Both are below every byte of the text, or above if inverted.
+ */
+static void
+put_text_before(Window *w, const WsKeyColumn *next, bool next_null,
+				const uint8 *bytes, Size n, uint8 invert)
+{
+	bool		second = next_null != next->nulls_first;
+
+	for (Size i = 0; i < n && !window_full(w); i++)
+	{
+		if (bytes[i] <= LAST_ESCAPED)
+			put_byte(w, LAST_ESCAPED ^ invert);
+		put_byte(w, bytes[i] ^ invert);
+	}
+	put_byte(w, (invert & ~1) + second);
+}
+
+static inline void
+put_text(Window *w, const WsKeyColumn *col, bool next_null, const uint8 *bytes, Size n,
+		 uint8 invert)
+{
+	if (col->tells_null)
+		put_text_before(w, col + 1, next_null, bytes, n, invert);
+	else
+	{
+		put_bytes(w, bytes, n, invert);
+		put_byte(w, invert);
+	}
+}
+
+/*
  * A bit string of n bytes, its length of 4 bytes included, is compared by the
  * bytes behind that, then by the length in bits.  If one's bytes begin the
  * other's, it is the shorter one in bits as well; if they are the same bytes,
@@ -326,9 +361,9 @@ put_transformed(Window *w, const WsKeyColumn *col, Datum value)
 		pfree(v);
 }
 
-/* Appends one non-null value. */
+/* Appends one non-null value; if it tells_null, that of the next column. */
 static void
-put_value(Window *w, const WsKeyColumn *col, Datum value)
+put_value(Window *w, const WsKeyColumn *col, Datum value, bool next_null)
 {
 	uint8		invert = col->descending ? 0xFF : 0;
 
@@ -343,8 +378,7 @@ put_value(Window *w, const WsKeyColumn *col, Datum value)
 	{
 		const char *name = NameStr(*DatumGetName(value));
 
-		put_bytes(w, (const uint8 *) name, strnlen(name, NAMEDATALEN), invert);
-		put_byte(w, invert);
+		put_text(w, col, next_null, (const uint8 *) name, strnlen(name, NAMEDATALEN), invert);
 	}
 	else
 	{
@@ -365,8 +399,7 @@ put_value(Window *w, const WsKeyColumn *col, Datum value)
 					n--;
 			if (unlikely(col->null_apart && n > 0 && bytes[0] == 0xFF))
 				invalid_text();
-			put_bytes(w, bytes, n, invert);
-			put_byte(w, invert);
+			put_text(w, col, next_null, bytes, n, invert);
 		}
 		if ((Pointer) v != DatumGetPointer(value))
 			pfree(v);
@@ -385,6 +418,7 @@ ws_key_window(const WsKeySpec *spec, const Datum *values, const bool *isnull,
 			  Size skip, uint8 out[WS_PREFIX_BYTES])
 {
 	Window		w = {out, skip, 0};
+	bool		told = false;	/* the column before says whether this one is null */
 
 	memset(out, 0, WS_PREFIX_BYTES);
 	for (int i = 0; i < spec->ncols && !window_full(&w); i++)
@@ -392,8 +426,9 @@ ws_key_window(const WsKeySpec *spec, const Datum *values, const bool *isnull,
 		const WsKeyColumn *col = &spec->cols[i];
 		int			att = col->attno - 1;
 
-		if (!col->notnull && (isnull[att] || !col->null_apart))
+		if (!col->notnull && !told && (isnull[att] || !col->null_apart))
 			put_byte(&w, null_byte(col, isnull[att]));
+		told = col->tells_null && !isnull[att];
 		if (isnull[att])
 		{
 			if (unlikely(col->notnull))
@@ -403,7 +438,7 @@ ws_key_window(const WsKeySpec *spec, const Datum *values, const bool *isnull,
 		if (col->encoding == WS_ENC_TRANSFORMED)
 			put_transformed(&w, col, values[att]);
 		else if (col->encoding != WS_ENC_NONE)
-			put_value(&w, col, values[att]);
+			put_value(&w, col, values[att], told && isnull[col[1].attno - 1]);
 		if (ws_encoding_partial(col->encoding))
 			return WS_KEY_UNBOUNDED;
 	}
@@ -455,6 +490,22 @@ inet_end(const uint8 *bytes, int pos, uint8 invert)
 	return pos + 1 + inet_address_bytes(family) - inet_network_bytes(family, bytes[pos] ^ invert);
 }
 
+/* The same for a text with two terminators; *second says which. */
+static int
+text_before_end(const uint8 *bytes, int pos, uint8 invert, bool *second)
+{
+	while (pos < WS_PREFIX_BYTES)
+	{
+		uint8		byte = bytes[pos++];
+
+		*second = byte & 1;
+		if ((byte ^ invert) < LAST_ESCAPED)
+			return pos;
+		pos += (byte ^ invert) == LAST_ESCAPED;
+	}
+	return PAST_PREFIX;
+}
+
 /* The same for a value that ends with a terminator. */
 static int
 terminated_end(WsEncoding encoding, const uint8 *bytes, int pos, uint8 invert)
@@ -482,6 +533,8 @@ ws_key_complete(const WsKeySpec *spec, WsEntry entry)
 	ws_uint128	prefix = ws_entry_prefix(entry);
 	uint8		bytes[WS_PREFIX_BYTES];
 	int			pos = 0;
+	bool		told = false;
+	bool		second = false;
 
 	if (spec->exact)
 		return true;
@@ -493,7 +546,13 @@ ws_key_complete(const WsKeySpec *spec, WsEntry entry)
 		const WsKeyColumn *col = &spec->cols[i];
 		uint8		invert = col->descending ? 0xFF : 0;
 
-		if (!col->notnull)
+		if (told)
+		{
+			told = false;
+			if (second == !col->nulls_first)
+				continue;
+		}
+		else if (!col->notnull)
 		{
 			if (pos >= WS_PREFIX_BYTES)
 				return false;
@@ -508,6 +567,11 @@ ws_key_complete(const WsKeySpec *spec, WsEntry entry)
 			pos += col->width;
 		else if (col->encoding == WS_ENC_INET)
 			pos = inet_end(bytes, pos, invert);
+		else if (col->tells_null)
+		{
+			pos = text_before_end(bytes, pos, invert, &second);
+			told = true;
+		}
 		else
 			pos = terminated_end(col->encoding, bytes, pos, invert);
 		if (pos > WS_PREFIX_BYTES)

@@ -77,7 +77,10 @@ submit(WsAhead *a, WsAheadBatch *b)
 	if (!a->pure)
 		take_pointers(b);
 	b->share = a->share;
-	ws_helper_submit(a->helper, &b->chore);
+	if (a->pure)
+		ws_helper_submit(a->helper, &b->chore);
+	else
+		ws_helper_submit_lazily(a->helper, &b->chore);
 }
 
 /*

@@ -132,7 +132,7 @@ reference(const WsKeyColumn *col, Compare compare, Value a, Value b)
 static WsKeyColumn
 column(WsEncoding encoding, int width, int options)
 {
-	WsKeyColumn col = {1, encoding, width, options & 1, (options & 2) != 0, (options & 4) != 0, false, NULL, NULL, false};
+	WsKeyColumn col = {1, encoding, width, options & 1, (options & 2) != 0, (options & 4) != 0, false, false, NULL, NULL, false};
 
 	col.null_apart = ws_null_apart(encoding, col.nulls_first, col.descending, (options & 8) != 0);
 	return col;
@@ -146,6 +146,8 @@ spec_of(WsKeyColumn *cols, int n)
 	for (int i = 0; i < n; i++)
 	{
 		cols[i].attno = (AttrNumber) (i + 1);
+		if (i > 0)
+			cols[i - 1].tells_null = ws_tells_null(&cols[i - 1], &cols[i]);
 		spec.exact_bytes += cols[i].width + !cols[i].notnull;
 		spec.exact &= cols[i].width > 0;
 	}
@@ -489,6 +491,46 @@ random_inet(void)
 	return (next_random() % 2 ? varlena : short_varlena) ((char *) &inet, 2 + bytes);
 }
 
+/* Short texts of letters around the ones that are escaped before a nullable column. */
+static Datum
+random_text(void)
+{
+	char		value[14];
+	int			n = next_random() % (sizeof(value) + 1);
+
+	for (int i = 0; i < n; i++)
+		value[i] = "\1\2\3a"[next_random() % 2 ? 3 : next_random() % 4];
+	return (next_random() % 2 ? varlena : short_varlena) (value, n);
+}
+
+static Datum
+random_bpchar(void)
+{
+	char		value[14];
+	int			n = next_random() % (sizeof(value) + 1);
+
+	for (int i = 0; i < n; i++)
+		value[i] = "\1\2 a"[next_random() % 4];
+	return varlena(value, n);
+}
+
+static Datum
+random_name(void)
+{
+	Name		name = calloc(1, NAMEDATALEN);
+	int			n = next_random() % 14;
+
+	for (int i = 0; i < n; i++)
+		NameStr(*name)[i] = "\1\2\3a"[next_random() % 4];
+	return NameGetDatum(name);
+}
+
+static Datum
+random_int4(void)
+{
+	return Int32GetDatum((int) (next_random() % 5) - 2);
+}
+
 static const struct Kind
 {
 	const char *name;
@@ -501,6 +543,10 @@ static const struct Kind
 	{"interval", WS_ENC_INTERVAL, 10, cmp_interval, random_interval},
 	{"bit", WS_ENC_BIT, 0, cmp_bit, random_bit},
 	{"inet", WS_ENC_INET, 0, cmp_inet, random_inet},
+	{"text of few letters", WS_ENC_TEXT, 0, cmp_varlena, random_text},
+	{"bpchar of few letters", WS_ENC_BPCHAR, 0, cmp_bpchar, random_bpchar},
+	{"name of few letters", WS_ENC_NAME, 0, cmp_name, random_name},
+	{"int4 of few values", WS_ENC_INT4, 4, cmp_int4, random_int4},
 };
 
 /* Two or three columns of these kinds, in one key. */
@@ -517,7 +563,7 @@ check_kinds_together(void)
 	for (int k = 0; k < lengthof(kinds); k++)
 		for (int i = 0; i < VALUES; i++)
 			data[k][i] = kinds[k].make();
-	for (int round = 0; round < 400000; round++)
+	for (int round = 0; round < 1000000; round++)
 	{
 		WsKeyColumn cols[3];
 		WsKeySpec	spec;
@@ -565,10 +611,10 @@ check_kinds_together(void)
 			complete += length <= WS_PREFIX_BYTES;
 		}
 	}
-	CHECK(wrong == 0, "tid, interval, bit, inet together: key bytes order like the values (%ld pairs wrong)", wrong);
-	CHECK(wrong_entry == 0, "tid, interval, bit, inet together: entries order like the values (%ld pairs wrong)", wrong_entry);
+	CHECK(wrong == 0, "columns together: key bytes order like the values (%ld pairs wrong)", wrong);
+	CHECK(wrong_entry == 0, "columns together: entries order like the values (%ld pairs wrong)", wrong_entry);
 	CHECK(wrong_complete == 0 && complete > 1000,
-		  "tid, interval, bit, inet together: complete keys are known (%ld wrong, %ld complete)", wrong_complete, complete);
+		  "columns together: complete keys are known (%ld wrong, %ld complete)", wrong_complete, complete);
 }
 
 /* The lengths that ties and merges count on: what a common key must fit in. */
@@ -595,6 +641,27 @@ check_lengths(void)
 		CHECK(whole_key(&spec, &value, &notnull, key) == cases[i].length,
 			  "inet of family %d with %d bits takes %d bytes",
 			  cases[i].family, cases[i].bits, (int) cases[i].length);
+	}
+}
+
+/* A text's terminator says whether the column behind it is null. */
+static void
+check_null_told(void)
+{
+	Datum		values[2] = {varlena("1234567\1", 8), Int32GetDatum(7)};
+	uint8		key[MAX_KEY + WS_PREFIX_BYTES];
+
+	for (int options = 0; options < 16; options++)
+	{
+		WsKeyColumn cols[2] = {column(WS_ENC_TEXT, 0, (options & 3) | 12), column(WS_ENC_INT4, 4, options >> 2)};
+		WsKeySpec	spec = spec_of(cols, 2);
+		bool		isnull[2] = {false, false};
+		Size		length = whole_key(&spec, values, isnull, key);
+
+		isnull[1] = true;
+		CHECK(length == 9 + 1 + 4 && whole_key(&spec, values, isnull, key) == 10 &&
+			  ws_key_complete(&spec, ws_key_entry(&spec, values, isnull, 1)),
+			  "text before int4 under options %d: %d bytes, and 10 if that is null", options, (int) length);
 	}
 }
 
@@ -752,6 +819,7 @@ main(void)
 	}
 	check_lengths();
 	check_nulls_apart();
+	check_null_told();
 	check_columns();
 	check_kinds_together();
 	return failures != 0;
