@@ -89,6 +89,14 @@ ws_encoding_partial(WsEncoding encoding)
 		encoding == WS_ENC_NUMERIC || encoding == WS_ENC_TRANSFORMED;
 }
 
+/* Does a value of this column, if it is the first, decide all bytes of the prefix? */
+static inline bool
+ws_first_fills(const WsKeyColumn *col)
+{
+	return col->width > 0 && !col->null_apart &&
+		(ws_encoding_partial(col->encoding) || col->width + (col->notnull ? 0 : 1) >= WS_PREFIX_BYTES);
+}
+
 /*
  * Can a null be told from every value by its first byte, 0 or 255?  An inet begins
  * with its family.  Text in UTF-8 has no byte 255, but the empty one begins with

@@ -203,6 +203,24 @@ exact_prefix(const WsKeySpec *spec, const Datum *values, const bool *isnull)
 	return prefix << (8 * (WS_PREFIX_BYTES - spec->exact_bytes));
 }
 
+/*
+ * The prefix if the first column fills it: its value is not null, of fixed width, and
+ * wide, or followed by nothing because the comparator orders the rest.  (5 % of a sort of
+ * texts under an ICU collation.)
+ */
+static inline ws_uint128
+first_prefix(const WsKeyColumn *col, Datum value)
+{
+	int			bits = col->width * 8;
+	int			left = WS_PREFIX_BYTES * 8 - (col->notnull ? 0 : 8);
+	ws_uint128	prefix = col->notnull ? 0 : (ws_uint128) null_byte(col, false) << left;
+	ws_uint128	v = fixed_bits(col, value);
+
+	if (col->descending)
+		v ^= ~(ws_uint128) 0 >> (128 - bits);
+	return prefix | (bits <= left ? v << (left - bits) : v >> (bits - left));
+}
+
 /* Where in the key we are, and which of its bytes are wanted. */
 typedef struct Window
 {
@@ -468,6 +486,8 @@ ws_key_entry(const WsKeySpec *spec, const Datum *values, const bool *isnull,
 
 	if (likely(spec->exact))
 		return ws_entry_make(exact_prefix(spec, values, isnull), pointer);
+	if (ws_first_fills(&spec->cols[0]) && !isnull[spec->cols[0].attno - 1])
+		return ws_entry_make(first_prefix(&spec->cols[0], values[spec->cols[0].attno - 1]), pointer);
 	(void) ws_key_window(spec, values, isnull, 0, window);
 	return ws_key_window_entry(window, pointer);
 }

@@ -181,5 +181,36 @@ BEGIN
   END LOOP;
 END $$;
 
+-- Rows taken from a scan's page count as the scan's, in statistics and in EXPLAIN.
+CREATE FUNCTION wtest.scanned(enable bool, query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    tuples int8;
+    before int8 := pg_stat_get_xact_tuples_returned('wtest.e'::regclass);
+    plan json;
+BEGIN
+    PERFORM set_config('wiscsort.enable', enable::text, true);
+    EXECUTE format('SELECT count(*) FROM (%s OFFSET 0) s', query);
+    tuples := pg_stat_get_xact_tuples_returned('wtest.e'::regclass) - before;
+    EXECUTE 'EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) ' || query INTO plan;
+    RETURN format('%s, of which %s', tuples, jsonb_path_query_first(plan::jsonb,
+        '$.** ? (@."Node Type" == "Seq Scan")."Actual Rows"')::text::float);
+END $$;
+SELECT wtest.scanned(true, q) AS ours, wtest.scanned(false, q) AS core
+  FROM unnest(ARRAY['SELECT * FROM wtest.e ORDER BY k, id',
+                    'SELECT id, k + 1 FROM wtest.e ORDER BY 2, 1',
+                    'SELECT * FROM wtest.e WHERE id % 3 = 0 ORDER BY k, id']) q;
+
+-- Columns of fixed width, where they lie in tuples with and without nulls, and of before
+-- and after columns were added and dropped.
+CREATE TABLE wtest.placed (a int2, gone int4, b int8 NOT NULL, c "char", d uuid, v text, e int4);
+INSERT INTO wtest.placed SELECT i % 7, i, hashint8(i), chr(65 + i % 26)::"char", md5(i::text)::uuid, i::text, i % 100
+  FROM generate_series(1, 2000) i;
+ALTER TABLE wtest.placed DROP gone, ADD f int4 DEFAULT 7, ADD g int8;
+INSERT INTO wtest.placed SELECT nullif(i % 7, 3), hashint8(-i), NULL, md5((i % 50)::text)::uuid, NULL, i % 10, i % 9, nullif(i % 5, 0)
+  FROM generate_series(1, 2000) i;
+ANALYZE wtest.placed;
+SELECT o, wtest.compare('SELECT * FROM wtest.placed ORDER BY ' || o) AS answer
+  FROM unnest(ARRAY['b', 'a, b', 'a DESC, c, b', 'd DESC, b', 'c, d, b', 'e, b', 'f DESC, b', 'g, f, b', 'g NULLS FIRST, a, b']) o;
+
 -- Nothing is left behind.
 SELECT count(*) FROM pg_ls_tmpdir() WHERE name LIKE 'pgsql_tmp' || pg_backend_pid() || '.%';

@@ -189,6 +189,7 @@ check_pairs(const char *name, WsEncoding encoding, int width, Compare compare,
 				wrong += sign(memcmp(akey, bkey, MAX_KEY)) != want;
 
 				ae = ws_key_entry(&spec, &a.datum, &a.isnull, 1);
+				wrong_entry += !spec.exact && !ws_entry_same_prefix(ae, ws_key_window_entry(akey, 1));
 				be = ws_key_entry(&spec, &b.datum, &b.isnull, 1);
 				if (spec.exact)
 					wrong_entry += (ws_entry_int(ae) > ws_entry_int(be)) -
@@ -531,6 +532,16 @@ random_int4(void)
 	return Int32GetDatum((int) (next_random() % 5) - 2);
 }
 
+static Datum
+random_uuid(void)
+{
+	uint8	   *u = calloc(1, 16);
+
+	for (int i = 0; i < 16; i++)
+		u[i] = next_random() % 8 ? 0x80 : (uint8) next_random();
+	return PointerGetDatum(u);
+}
+
 static const struct Kind
 {
 	const char *name;
@@ -547,6 +558,7 @@ static const struct Kind
 	{"bpchar of few letters", WS_ENC_BPCHAR, 0, cmp_bpchar, random_bpchar},
 	{"name of few letters", WS_ENC_NAME, 0, cmp_name, random_name},
 	{"int4 of few values", WS_ENC_INT4, 4, cmp_int4, random_int4},
+	{"uuid of few bytes", WS_ENC_BYTES, 16, cmp_uuid, random_uuid},
 };
 
 /* Two or three columns of these kinds, in one key. */
@@ -600,6 +612,7 @@ check_kinds_together(void)
 		wrong += sign(memcmp(akey, bkey, MAX_KEY)) != want;
 
 		ae = ws_key_entry(&spec, a, an, 1);
+		wrong_entry += !spec.exact && !ws_entry_same_prefix(ae, ws_key_window_entry(akey, 1));
 		be = ws_key_entry(&spec, b, bn, 1);
 		if (ws_entry_same_prefix(ae, be))
 			wrong_entry += want != 0 && ws_key_complete(&spec, ae);
