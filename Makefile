@@ -9,8 +9,8 @@
 #   make demo          the main job against core (ROWS=10000000)
 #
 # libhwy (vqsort), libaio and libpmem are optional; `make libraries` says which
-# were found.  libaio and libpmem are looked for already, but nothing in this
-# version calls them, so nothing links against them.
+# were found.  libpmem is loaded when it is first needed (src/io/pmem.c).  libaio is
+# looked for already, but nothing in this version calls it.
 
 MODULE_big = wiscsort
 EXTENSION = wiscsort
@@ -25,7 +25,7 @@ OBJS = \
 	src/run/runfile.o src/run/formation.o \
 	src/merge/losertree.o src/merge/gather.o src/merge/merge.o \
 	src/record/spool.o src/record/spoolread.o src/record/window.o src/record/ahead.o src/record/keys.o src/record/heap.o src/record/heap_order.o src/record/heap_direct.o src/record/heap_buffered.o src/record/heap_fetch.o \
-	src/io/tempfile.o src/io/region.o src/io/sigbus.o src/io/helper.o src/io/team.o src/io/dispose.o \
+	src/io/tempfile.o src/io/region.o src/io/sigbus.o src/io/helper.o src/io/team.o src/io/dispose.o src/io/pmem.o \
 	src/exec/node.o src/exec/input.o src/exec/sorter.o src/exec/explain.o
 
 REGRESS = setup types multi plans cursors executor merge threads heap keys explain errors corner
@@ -115,7 +115,7 @@ test/unit/%: test/unit/%.c test/unit/unit.h $(wildcard src/*/*.h src/*.h) src/me
 libraries:
 	@echo "libhwy:  $(if $(WITH_LIBHWY),found (sort kernel vqsort),missing: the sort kernel is PostgreSQL's sort_template)"
 	@echo "libaio:  $(if $(WITH_LIBAIO),found,missing) (not used by this version)"
-	@echo "libpmem: $(if $(WITH_LIBPMEM),found,missing) (not used by this version)"
+	@echo "libpmem: $(if $(WITH_LIBPMEM),found,missing: tables on persistent memory are mapped as any other)"
 all: libraries
 
 endif

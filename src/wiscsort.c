@@ -47,9 +47,9 @@ wiscsort_version(PG_FUNCTION_ARGS)
 		"missing, not needed yet",
 #endif
 #ifdef HAVE_LIBPMEM
-		"found, not used yet"
+		"yes, loaded for tables on persistent memory"
 #else
-		"missing, not needed yet"
+		"missing (tables on persistent memory are mapped as any other)"
 #endif
 		)));
 }

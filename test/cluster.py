@@ -217,7 +217,7 @@ class Cluster:
         env.update(LC_ALL='C', HOME=self.dir)
         return env
 
-    def _give(self, path):
+    def give(self, path):
         """Makes the server's user the owner of a file or directory."""
         if self._user is not None:
             os.chown(path, self._user.pw_uid, self._user.pw_gid)
@@ -228,7 +228,7 @@ class Cluster:
         socket = os.path.join(self.dir, '.s.PGSQL.' + PORT)
         if len(socket) > SOCKET_LIMIT:
             raise ClusterError('socket name too long, set a shorter TMPDIR: ' + socket)
-        self._give(self.dir)
+        self.give(self.dir)
         done = subprocess.run(
             self.as_server([self.program('initdb'), '-D', self.data, '-U', SUPERUSER,
                              '-A', 'trust', '-E', 'UTF8', '--no-locale', '-N'] + list(args)),
@@ -250,7 +250,7 @@ class Cluster:
             f.write("unix_socket_directories = %s\n" % _quote(self.dir))
             for name, value in self.settings.items():
                 f.write('%s = %s\n' % (name, _quote(value)))
-        self._give(conf)
+        self.give(conf)
         with open(self.logfile, 'ab') as log:
             self._proc = subprocess.Popen(
                 self.as_server([self.program('postgres'), '-D', self.data]),
@@ -367,7 +367,7 @@ class Cluster:
         """Creates a tablespace in a new directory and gives that directory."""
         path = os.path.join(self.dir, 'tablespace_' + name)
         os.mkdir(path, 0o700)
-        self._give(path)
+        self.give(path)
         self.psql('CREATE TABLESPACE "%s" LOCATION %s' % (name, _quote(path)))
         return path
 

@@ -112,5 +112,7 @@ ws_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 		ExplainPropertyInteger("Window Rows", NULL, (int64) s->window.rows, es);
 		ExplainPropertyInteger("Blocks Direct", NULL, s->window.direct, es);
 		ExplainPropertyInteger("Blocks Buffered", NULL, s->window.buffered, es);
+		if (s->window.persistent)
+			ExplainPropertyBool("Persistent Memory", true, es);
 	}
 }

@@ -534,6 +534,8 @@ ws_sorter_stats(const WsSorter *sorter, WsSortStats *stats)
 	if (stats->heap)
 	{
 		stats->window = sorter->heap->stats;
+		stats->window.persistent = sorter->heap->direct != NULL &&
+			ws_direct_persistent(sorter->heap->direct);
 		stats->memory = Max(stats->memory, (int64) (memory_used(sorter) +
 							ws_heap_memory(sorter->heap)));
 	}

@@ -130,6 +130,10 @@ extern void ws_tempfile_close(WsTempFile *tf);
 /* ---- dispose.c ---- */
 extern void ws_dispose(char *base, Size bytes);
 
+/* ---- pmem.c ---- */
+extern char *ws_pmem_map(const char *name, Size *bytes);
+extern void ws_pmem_unmap(char *base, Size bytes);
+
 /* ---- sigbus.c: a fault inside one of our mappings is an ERROR ---- */
 struct WsMapping
 {

@@ -27,6 +27,7 @@ typedef struct WsDirectBlock
 } WsDirectBlock;
 
 extern WsDirect *ws_direct_create(Relation rel);
+extern bool ws_direct_persistent(const WsDirect *direct);
 extern void ws_direct_find(WsDirect *d, WsDirectBlock *blocks, int n, bool files);
 extern void ws_direct_touch(const char *page, OffsetNumber offset);
 extern void ws_direct_touch_row(const char *page, OffsetNumber offset);
@@ -100,6 +101,7 @@ typedef struct WsHeapStats
 	Size		rows;			/* most in the window at a time */
 	int64		direct;			/* visits of blocks in the table's files */
 	int64		buffered;		/* in shared_buffers */
+	bool		persistent;		/* the files are on persistent memory */
 } WsHeapStats;
 
 /* Where one side of the team puts rows, and what it met. */

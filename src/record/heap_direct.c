@@ -62,6 +62,7 @@ typedef struct Segment
 	WsMapping	mapping;		/* must be first; base NULL until asked for */
 	BlockNumber nblocks;		/* mapped; 0 if it cannot be */
 	bool		tried;
+	bool		persistent;		/* mapped by libpmem */
 	char	   *name;
 } Segment;
 
@@ -90,7 +91,10 @@ release_mappings(void *arg)
 		if (s->mapping.base == NULL)
 			continue;
 		ws_sigbus_forget(&s->mapping);
-		munmap(s->mapping.base, s->mapping.bytes);
+		if (s->persistent)
+			ws_pmem_unmap(s->mapping.base, s->mapping.bytes);
+		else
+			munmap(s->mapping.base, s->mapping.bytes);
 		s->mapping.base = NULL;
 	}
 }
@@ -128,35 +132,56 @@ ws_direct_create(Relation rel)
 	return d;
 }
 
+/* The file's bytes, through the page cache; NULL if it cannot be mapped. */
+static char *
+map_file(const char *name, Size *bytes)
+{
+	struct stat st;
+	char	   *base = NULL;
+	int			fd = OpenTransientFile(name, O_RDONLY | PG_BINARY);
+
+	if (fd < 0)
+		return NULL;
+	if (fstat(fd, &st) == 0 && st.st_size >= BLCKSZ)
+	{
+		base = mmap(NULL, st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+		if (base == MAP_FAILED)
+			base = NULL;
+		*bytes = st.st_size;
+	}
+	CloseTransientFile(fd);
+	return base;
+}
+
 /* Maps a segment.  One that cannot be mapped has no blocks. */
 static void
 map_segment(WsDirect *d, int number)
 {
 	Segment    *s = &d->segments[number];
-	struct stat st;
-	void	   *base;
-	int			fd;
 
 	s->tried = true;
 	if (s->name == NULL)
 		s->name = number == 0 ? d->path : psprintf("%s.%d", d->path, number);
-	fd = OpenTransientFile(s->name, O_RDONLY | PG_BINARY);
-	if (fd < 0)
+	s->mapping.base = ws_pmem_map(s->name, &s->mapping.bytes);
+	s->persistent = s->mapping.base != NULL;
+	if (!s->persistent)
+		s->mapping.base = map_file(s->name, &s->mapping.bytes);
+	if (s->mapping.base == NULL)
 		return;
-	if (fstat(fd, &st) == 0 && st.st_size >= BLCKSZ)
-	{
-		base = mmap(NULL, st.st_size, PROT_READ, MAP_SHARED, fd, 0);
-		if (base != MAP_FAILED)
-		{
-			s->nblocks = (BlockNumber) Min(st.st_size / BLCKSZ, RELSEG_SIZE);
-			s->mapping.base = base;
-			s->mapping.bytes = st.st_size;
-			s->mapping.name = s->name;
-			s->mapping.table = true;
-			ws_sigbus_register(&s->mapping);
-		}
-	}
-	CloseTransientFile(fd);
+	s->nblocks = (BlockNumber) Min(s->mapping.bytes / BLCKSZ, RELSEG_SIZE);
+	s->mapping.name = s->name;
+	s->mapping.table = true;
+	ws_sigbus_register(&s->mapping);
+}
+
+/* Has any of the table's files been found on persistent memory? */
+bool
+ws_direct_persistent(const WsDirect *d)
+{
+	for (int i = 0; i < d->nsegments; i++)
+		if (d->segments[i].persistent)
+			return true;
+	return false;
 }
 
 /* Where a block is mapped, or NULL. */

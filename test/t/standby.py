@@ -37,7 +37,7 @@ class Standby(Cluster):
 
     def _initdb(self, args):
         p = self.primary
-        self._give(self.dir)
+        self.give(self.dir)
         subprocess.run(self.as_server([self.program('pg_basebackup'), '-D', self.data, '-R', '-C', '-S', 'standby',
                                        '-c', 'fast', '-h', p.host, '-p', p.port, '-U', p.user]),
                        cwd=self.dir, env=self._server_env(), check=True)
