@@ -27,6 +27,7 @@
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
+#include "utils/spccache.h"
 #include "utils/syscache.h"
 
 /*
@@ -298,11 +299,13 @@ ws_cost_heap_sort(Path *path, const Path *input, List *pathkeys, const RelOptInf
 	Cost		more = cpu_tuple_cost * HEAP_SHARE * (1 - ordered * ordered) * input->rows -
 		seq_page_cost * FRESH_SHARE * fresh;
 	Cost		fetch = cpu_tuple_cost * FETCH_SHARE;
+	double		random_page;
 
 	/* who asks for it gets it where a spool would be better than core */
 	if (ws_record_store != WS_STORE_HEAP)
 		fetch += Max(0, more) / Max(input->rows, 1);
-	fetch += uncached((double) rel->pages * BLCKSZ) * random_page_cost;
+	get_tablespace_page_costs(rel->reltablespace, &random_page, NULL);
+	fetch += uncached((double) rel->pages * BLCKSZ) * random_page;
 	set_costs(path, input, pathkeys, spool, fetch);
 
 	/* debug_force says nothing of the store: auto is the spool then */

@@ -22,6 +22,18 @@ def mappings(pid, path):
         return {line.split()[1] for line in f if path in line}
 
 
+def costs(cluster):
+    """Random reads cost what the tablespace says."""
+    def cost(random_page):
+        common.core(cluster).execute('ALTER TABLESPACE shm SET (random_page_cost = %s)' % random_page)
+        cur = session(cluster, effective_cache_size='64kB')
+        return value(cur, 'EXPLAIN (FORMAT JSON) ' + QUERIES[0])[0]['Plan']['Total Cost']
+    cheap, dear = cost(1), cost(5)
+    check(cheap + 4 * 30000 * 0.9 < dear < cheap + 4 * 30000 * 1.1,
+          "random reads cost what the tablespace says", (cheap, dear))
+    common.core(cluster).execute('ALTER TABLESPACE shm RESET (random_page_cost)')
+
+
 def compared(persistent):
     """Sorts of a table on tmpfs, in a server with and without the variable."""
     name = 'persistent memory' if persistent else 'tmpfs'
@@ -49,6 +61,7 @@ def compared(persistent):
                     top = nodes(cur, sql)
                     check(top['Blocks Direct'] > 0 and top.get('Persistent Memory', False) == (persistent and built),
                           '%s, %s: what EXPLAIN says' % (name, memory), top)
+            costs(cluster)
             cur.execute('BEGIN')
             cur.execute('DECLARE c NO SCROLL CURSOR FOR ' + QUERIES[0])
             rows(cur, 'FETCH 10 FROM c')
