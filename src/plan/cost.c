@@ -114,6 +114,27 @@ less_than(const PathKey *pathkey)
 							   BTLessStrategyNumber);
 }
 
+/* Is the prefix the whole key, with a byte for null in every column? */
+static bool
+fits_prefix(List *pathkeys)
+{
+	int			bytes = 0;
+	ListCell   *lc;
+
+	foreach(lc, pathkeys)
+	{
+		const PathKey *pathkey = lfirst_node(PathKey, lc);
+		bool		descending;
+		int			width;
+
+		if (ws_encoding_partial(ws_key_encoding(less_than(pathkey), pathkey->pk_eclass->ec_collation,
+												&descending, &width)) || width == 0)
+			return false;
+		bytes += width + 1;
+	}
+	return bytes <= WS_PREFIX_BYTES;
+}
+
 /* The part of a comparison sort that the prefixes leave to be done. */
 static double
 comparison_share(List *pathkeys)
@@ -143,7 +164,7 @@ comparison_share(List *pathkeys)
 		case WS_ENC_INTERVAL:	/* fills the prefix, and has no room for a null byte */
 			return TEXT_SHARE;
 		default:
-			return list_length(pathkeys) > 1 ? TEXT_SHARE : 0;
+			return list_length(pathkeys) > 1 && !fits_prefix(pathkeys) ? TEXT_SHARE : 0;
 	}
 }
 
@@ -289,7 +310,7 @@ void
 ws_cost_heap_sort(Path *path, const Path *input, List *pathkeys, const RelOptInfo *rel, Oid relid)
 {
 	double		width = input->pathtarget->width + ROW_OVERHEAD;
-	double		spool = comparison_share(pathkeys) > 0 ? input->rows * width : 0;
+	double		spool = fits_prefix(pathkeys) ? 0 : input->rows * width;
 	double		avoided = (input->rows * (rel->reltarget->width + ROW_OVERHEAD) - spool) / BLCKSZ;
 	double		fresh = Max(0, avoided - effective_cache_size * RECYCLED);
 	/* of the first key; the others count as in btcostestimate */
