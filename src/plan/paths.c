@@ -140,7 +140,9 @@ wrap(SortPath *sort)
 	cpath->flags = CUSTOMPATH_SUPPORT_PROJECTION | CUSTOMPATH_SUPPORT_BACKWARD_SCAN |
 		CUSTOMPATH_SUPPORT_MARK_RESTORE;
 	cpath->custom_paths = list_make1(sort);
-	cpath->custom_private = list_make1(makeString("the input is not a scan of one table"));
+	cpath->custom_private = list_make1(makeString(
+		IS_SIMPLE_REL(sort->subpath->parent) ? "the sort belongs to a later step, or costs more from the table" :
+		"the input is not a scan of one table"));
 	cpath->methods = &path_methods;
 	return cpath;
 }
