@@ -2,6 +2,7 @@
 the server's settings, and the table that people read, losses first."""
 
 import hashlib
+import json
 import os
 import platform
 import subprocess
@@ -79,6 +80,14 @@ def server_settings(cluster):
                         " WHERE source NOT IN ('default', 'override', 'client')"
                         " ORDER BY name", args=('-qAt', '-F', '\t')).stdout
     return dict(line.split('\t', 1) for line in rows.splitlines())
+
+
+def save(path, result):
+    """Writes a result file, whole or not at all."""
+    with open(path + '.new', 'w') as f:
+        json.dump(result, f, indent=1, ensure_ascii=False)
+        f.write('\n')
+    os.replace(path + '.new', path)
 
 
 # --- the table ----------------------------------------------------------
