@@ -108,6 +108,7 @@ ws_input_next(WsInput *input)
 		take_row(page, page->rs_cindex + 1, slot);
 		if (outer->qual != NULL || outer->ps_ProjInfo != NULL)
 		{
+			CHECK_FOR_INTERRUPTS();	/* who knows how long it takes */
 			ResetExprContext(econtext);
 			econtext->ecxt_scantuple = slot;
 			if (outer->qual != NULL && !ExecQual(outer->qual, econtext))

@@ -49,7 +49,7 @@ ws_dispose(char *base, Size bytes)
 	sigset_t	before;
 	bool		started;
 
-	if (bytes < WORTHWHILE_BYTES || ws_write_threads == 0 ||
+	if (!ws_thread_wanted(ws_write_threads, bytes >= WORTHWHILE_BYTES) ||
 		pg_atomic_exchange_u32(&busy, 1) != 0)
 	{
 		munmap(base, bytes);

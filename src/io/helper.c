@@ -132,11 +132,22 @@ processors(void)
 }
 
 /*
- * Starts a helper below CurrentMemoryContext, if `threads`, the value of one of
- * the settings, asks for one: 0 never, 1 always, -1 if there is work enough
- * (`worthwhile`), a second processor, and no parallel query to occupy it.
- * Returns NULL if there is to be none, or if the system has no thread to give:
- * the backend does the work itself then.
+ * Do `threads`, the value of one of the settings, and the circumstances ask for a thread?
+ * 0 never, 1 always, -1 if there is work enough (`worthwhile`), a second processor,
+ * and no parallel query to occupy it.
+ */
+bool
+ws_thread_wanted(int threads, bool worthwhile)
+{
+	if (threads >= 0)
+		return threads > 0;
+	return worthwhile && !IsInParallelMode() && processors() > 1;
+}
+
+/*
+ * Starts a helper below CurrentMemoryContext, if ws_thread_wanted.  Returns NULL if
+ * there is to be none, or if the system has no thread to give: the backend does the
+ * work itself then.
  */
 WsHelper *
 ws_helper_start(int threads, bool worthwhile)
@@ -147,11 +158,8 @@ ws_helper_start(int threads, bool worthwhile)
 	sigset_t	block;
 	sigset_t	before;
 
-	if (threads == 0)
+	if (!ws_thread_wanted(threads, worthwhile))
 		return NULL;
-	if (threads < 0 && (!worthwhile || IsInParallelMode() || processors() < 2))
-		return NULL;
-
 	context = AllocSetContextCreate(CurrentMemoryContext, "WiscSort helper",
 									ALLOCSET_SMALL_SIZES);
 	h = MemoryContextAllocZero(context, sizeof(WsHelper));
@@ -227,8 +235,8 @@ ws_helper_submit(WsHelper *h, WsChore *chore)
 }
 
 /*
- * The same for a chore that has time: a helper that sleeps is woken for two of them,
- * or when one is waited for.  10 M rows of 100 bytes: 4 000 wakings fewer.
+ * The same for a chore that has time, and a helper that there is: one that sleeps is woken
+ * for two of them, or when one is waited for.  10 M rows of 100 bytes: 4 000 wakings fewer.
  */
 void
 ws_helper_submit_lazily(WsHelper *h, WsChore *chore)

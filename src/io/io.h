@@ -54,6 +54,7 @@ typedef struct WsChore
 #define WS_HELPER_MEMORY	((Size) 1024 * 1024)
 
 extern WsHelper *ws_helper_start(int threads, bool worthwhile);
+extern bool ws_thread_wanted(int threads, bool worthwhile);
 extern void ws_helper_submit(WsHelper *h, WsChore *chore);
 extern void ws_helper_submit_lazily(WsHelper *h, WsChore *chore);
 extern bool ws_chore_is_done(const WsChore *chore);

@@ -344,20 +344,15 @@ void
 ws_tempfile_close(WsTempFile *tf)
 {
 	MappedTempFile *m = (MappedTempFile *) tf;
-	char	   *base = NULL;
-	Size		bytes = 0;
 
 	if (tf == NULL)
 		return;
+	FileClose(tf->file);		/* may raise a cancel: the callback does the rest then */
 	if (tf->mapping != NULL)
 	{
-		base = m->mapping.base;
-		bytes = m->mapping.bytes;
 		ws_sigbus_forget(&m->mapping);
 		tf->mapping = NULL;
+		ws_dispose(m->mapping.base, m->mapping.bytes);
 	}
 	release(tf);
-	FileClose(tf->file);
-	if (base != NULL)
-		ws_dispose(base, bytes);
 }

@@ -3,8 +3,8 @@
  *
  * Deforming a tuple up to the last key column goes through every column before
  * it, and three functions: 10 ns for the first column of a table.  Where
- * all columns up to a key column are of fixed width, it lies at the same place
- * in every tuple without nulls, and is read there.
+ * all columns up to the last key column are of fixed width, these lie at the same
+ * places in every tuple without nulls, and are read there.
  *-------------------------------------------------------------------------
  */
 #include "key/key.h"

@@ -209,8 +209,36 @@ ALTER TABLE wtest.placed DROP gone, ADD f int4 DEFAULT 7, ADD g int8;
 INSERT INTO wtest.placed SELECT nullif(i % 7, 3), hashint8(-i), NULL, md5((i % 50)::text)::uuid, NULL, i % 10, i % 9, nullif(i % 5, 0)
   FROM generate_series(1, 2000) i;
 ANALYZE wtest.placed;
+-- (tuples with missing or dropped columns are projected first; these are not)
+CREATE TABLE wtest.placed_whole (a int2, b int8 NOT NULL, c "char", d uuid);
+INSERT INTO wtest.placed_whole SELECT i % 7, hashint8(i), chr(65 + i % 26)::"char", md5(i::text)::uuid FROM generate_series(1, 2000) i;
+ALTER TABLE wtest.placed_whole ADD g int8;
+INSERT INTO wtest.placed_whole SELECT nullif(i % 7, 3), hashint8(-i), nullif(chr(65 + i % 26), 'F')::"char", md5((i % 50)::text)::uuid, nullif(i % 5, 0)
+  FROM generate_series(1, 2000) i;
+ANALYZE wtest.placed_whole;
+SELECT o, wtest.compare('SELECT * FROM wtest.placed_whole ORDER BY ' || o) AS answer
+  FROM unnest(ARRAY['b', 'a, b', 'a DESC, c, b', 'd DESC, b', 'c DESC, d, b', 'g, a, b', 'g DESC, d, b']) o;
 SELECT o, wtest.compare('SELECT * FROM wtest.placed ORDER BY ' || o) AS answer
   FROM unnest(ARRAY['b', 'a, b', 'a DESC, c, b', 'd DESC, b', 'c, d, b', 'e, b', 'f DESC, b', 'g, f, b', 'g NULLS FIRST, a, b']) o;
+
+-- A cancel that comes while the sort ends leaves no mapping of a deleted file.
+CREATE TABLE wtest.wide AS SELECT hashint4(i) AS k, repeat('x', 500) AS v FROM generate_series(1, 20000) i;
+ANALYZE wtest.wide;
+SET log_temp_files = 0;
+SET work_mem = '1MB';			-- the spool is the only file
+SET wiscsort.record_store = spool;
+DO $$
+DECLARE
+    r record;
+BEGIN
+    SELECT pg_cancel_backend(pg_backend_pid()), s.* INTO r FROM (SELECT * FROM wtest.wide ORDER BY k OFFSET 0) s;
+    RAISE 'not cancelled';
+EXCEPTION WHEN query_canceled THEN
+END $$;
+RESET log_temp_files;
+RESET work_mem;
+RESET wiscsort.record_store;
+SELECT count(*) FROM regexp_split_to_table(pg_read_file('/proc/' || pg_backend_pid() || '/maps'), E'\\n') line WHERE line LIKE '%pgsql_tmp%';
 
 -- Nothing is left behind.
 SELECT count(*) FROM pg_ls_tmpdir() WHERE name LIKE 'pgsql_tmp' || pg_backend_pid() || '.%';

@@ -187,5 +187,20 @@ def termination():
         clean(cluster, 'after the server came back')
 
 
+def slow_condition():
+    """Rows of one page, each of which takes long to be looked at."""
+    with common.server() as cluster:
+        common.core(cluster).execute('CREATE TABLE few AS SELECT i FROM generate_series(1, 100) i')
+        for sql in ("SELECT i FROM few WHERE md5(lpad(i::text, 20000000, 'ab')) <> 'a' ORDER BY i",
+                    "SELECT md5(lpad(i::text, 20000000, 'ab')) FROM few ORDER BY 1"):
+            cur = session(cluster)
+            uses(cur, sql)
+            set_timeout(cur, 300)
+            started = time.monotonic()
+            code = error(cur, sql)[0]
+            took = time.monotonic() - started
+            check(code == CANCELED and took < 0.3 + LATENCY, 'cancelled within a page: ' + sql, (code, took))
+
+
 if __name__ == '__main__':
-    common.run([fractions, phases, parallel, termination])
+    common.run([fractions, phases, parallel, termination, slow_condition])
