@@ -328,7 +328,9 @@ ws_sorter_perform(WsSorter *sorter)
 	WsFormation *f = sorter->formation;
 
 	note_memory(sorter);
-	ws_formation_sort_rest(f, sorter->random_access);
+	/* a window over a table takes all the memory there is */
+	ws_formation_sort_rest(f, sorter->random_access,
+						   sorter->rel != NULL ? sorter->budget : AHEAD(sorter->budget));
 	ws_spool_finish(sorter->spool);
 
 	if (f->nruns == 0 && (sorter->random_access || f->map->count <= f->piece))

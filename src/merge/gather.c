@@ -26,25 +26,26 @@
 
 /*
  * Lets the merge work by gathering, through a buffer of `room` entries that
- * the caller lends (16-byte aligned).  Returns false, and changes nothing, if
- * it cannot: keys are not exact, the kernel is not vectorised, a source is not
- * a run, or the buffer cannot hold two blocks of each.
+ * the caller lends (16-byte aligned).  No run has more than `block_entries` entries in
+ * a block, and slices are taken by so many.  Returns false, and changes nothing, if
+ * it cannot: keys are not exact, the kernel is not vectorised, or the buffer
+ * cannot hold two blocks of each source.
  */
 bool
-ws_merge_gather(WsMerge *merge, WsEntry *buffer, Size room)
+ws_merge_gather(WsMerge *merge, Size block_entries, WsEntry *buffer, Size room)
 {
-	Size		need = 0;
+	Size		need = merge->nsources * block_entries;
 
-	if (!merge->spec->exact || merge->nsources < 2 || !ws_sort_is_vectorised())
+	if (!merge->spec->exact || merge->nsources < 2 || !ws_sort_is_vectorised() || 2 * need > room)
 		return false;
 	for (int i = 0; i < merge->nsources; i++)
 	{
-		if (!merge->sources[i].from_run)
-			return false;
-		need += ws_block_capacity(merge->sources[i].reader.run.block_size);
+		WsSource   *s = &merge->sources[i];
+
+		s->block_entries = block_entries;
+		if (!s->from_run)
+			s->end = s->next;	/* nothing is loaded yet */
 	}
-	if (2 * need > room)
-		return false;
 	merge->gathered = buffer;
 	merge->scratch = buffer + need;
 	return true;
@@ -141,7 +142,7 @@ ws_merge_gather_next(WsMerge *merge)
 
 		if (s->next == s->end && !ws_source_load(s))
 			continue;
-		if (!ws_run_is_last_block(&s->reader))
+		if (!ws_source_at_last_block(s))
 			bound = Min(bound, ws_entry_int(s->end[-1]));
 	}
 	for (int i = 0; i < merge->nsources; i++)

@@ -107,7 +107,7 @@ void
 ws_merge_slice(WsMerge *merge, int source, const WsEntry *entries, Size n)
 {
 	merge->sources[source].next = entries;
-	merge->sources[source].end = entries + n;
+	merge->sources[source].end = merge->sources[source].limit = entries + n;
 }
 
 /* Makes a run a source, read through `buffer` (block_size bytes). */

@@ -13,6 +13,8 @@ typedef struct WsSource
 {
 	const WsEntry *next;
 	const WsEntry *end;
+	const WsEntry *limit;		/* of a slice; behind end if it is taken by blocks */
+	Size		block_entries;	/* then: entries of a block */
 	bool		from_run;
 	int64		block;			/* next block of the run */
 	WsRunReader reader;
@@ -55,18 +57,25 @@ extern Size ws_merge_next(WsMerge *merge, WsEntry *out, Size max);
 extern void ws_merge_free(WsMerge *merge);
 
 /* ---- gather.c ---- */
-extern bool ws_merge_gather(WsMerge *merge, WsEntry *buffer, Size room);
+extern bool ws_merge_gather(WsMerge *merge, Size block_entries, WsEntry *buffer, Size room);
 extern Size ws_merge_gather_next(WsMerge *merge);
 
 /*
- * Loads the next block of a run that is a source; false behind the last, and
- * when a helper failed.
+ * Loads the next block of a source, a run's or a slice's; false behind the last,
+ * and when a helper failed.
  */
 static inline bool
 ws_source_load(WsSource *s)
 {
 	Size		n;
 
+	if (!s->from_run)
+	{
+		n = Min(s->block_entries, (Size) (s->limit - s->end));
+		s->next = s->end;
+		s->end += n;
+		return n > 0;
+	}
 	s->next = ws_run_block(&s->reader, s->block, &n);
 	s->end = s->next;
 	if (s->next == NULL)
@@ -74,6 +83,13 @@ ws_source_load(WsSource *s)
 	s->end += n;
 	s->block++;
 	return true;
+}
+
+/* Is the block that was loaded the source's last? */
+static inline bool
+ws_source_at_last_block(const WsSource *s)
+{
+	return s->from_run ? ws_run_is_last_block(&s->reader) : s->end == s->limit;
 }
 
 #endif							/* WS_MERGE_H */

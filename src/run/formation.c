@@ -14,6 +14,9 @@
  * Runs of a level live in one file, which is used again once they have been
  * merged: with L levels the disk holds each entry at most about twice.
  *
+ * The last piece need not be written where there is room for it beside the merge:
+ * it is a source of the final merge where it is.
+ *
  * The helper sorts by prefix and, if keys are exact, writes the run.  Settling
  * ties needs rows and comparators, and stays with the backend.
  *
@@ -117,20 +120,27 @@ merge_pieces(WsFormation *f)
 }
 
 /*
- * A merge of the first n live runs, through the memory of the IndexMap.  If
- * there is three times the memory it needs, it gathers.
+ * A merge of the first n live runs and of what is kept in the IndexMap, through
+ * the rest of its memory.  If there is three times the memory it needs, it gathers.
  */
 static WsMerge *
 merge_runs(WsFormation *f, int n)
 {
-	WsMerge    *merge = ws_merge_create(f->spec, f->rows, n);
-	Size		blocks = n * f->block_size;
-	Size		bytes = 3 * n <= f->fan_in ? 3 * blocks : blocks;
-	char	   *buffers = ws_indexmap_borrow(f->map, bytes);
+	int			nsources = n + (f->nkept > 0 ? lengthof(f->kept) : 0);
+	WsMerge    *merge = ws_merge_create(f->spec, f->rows, nsources);
+	Size		kept = TYPEALIGN(64, f->nkept * sizeof(WsEntry));
+	Size		blocks = nsources * f->block_size;
+	Size		bytes = 3 * nsources <= f->fan_in ? 3 * blocks : blocks;
+	char	   *buffers = ws_indexmap_borrow(f->map, kept + bytes) + kept;
 
 	for (int i = 0; i < n; i++)
 		ws_merge_run(merge, i, &f->runs[i], buffers + i * f->block_size);
-	if (!ws_merge_gather(merge, (WsEntry *) (buffers + blocks),
+	if (f->nkept > 0)
+	{
+		ws_merge_slice(merge, n, f->map->entries, f->kept[0]);
+		ws_merge_slice(merge, n + 1, f->map->entries + f->kept[0], f->kept[1]);
+	}
+	if (!ws_merge_gather(merge, ws_block_capacity(f->block_size), (WsEntry *) (buffers + blocks),
 						 (bytes - blocks) / sizeof(WsEntry)))
 		ws_merge_start(merge);
 	return merge;
@@ -216,9 +226,9 @@ piece_chore(WsChore *chore)
 		ws_run_write(&p->writer, p->entries, p->n);
 }
 
-/* Has a full piece sorted and, after an overflow, perhaps written. */
+/* Has a full piece sorted and, after an overflow and if `write`, perhaps written. */
 static void
-submit_piece(WsFormation *f, WsPiece *p)
+submit_piece(WsFormation *f, WsPiece *p, bool write)
 {
 	if (f->helper == NULL)
 	{
@@ -228,7 +238,7 @@ submit_piece(WsFormation *f, WsPiece *p)
 		p->sorted = true;
 		return;
 	}
-	if (f->overflowed && f->spec->exact && ws_run_allow_helpers(&f->files[0]))
+	if (write && f->overflowed && f->spec->exact && ws_run_allow_helpers(&f->files[0]))
 	{
 		ws_run_write_begin(&p->writer, &f->files[0], p->n, f->block_size,
 						   f->next_number++, 0, f->block, true);
@@ -277,12 +287,20 @@ empty_piece(WsFormation *f, WsPiece *p)
 	run_formed(f, p);
 }
 
-/* Writes all pieces, the oldest first. */
+/* Writes all pieces but the current one, the oldest first. */
+static void
+empty_others(WsFormation *f)
+{
+	for (int i = 1; i < f->npieces; i++)
+		empty_piece(f, &f->pieces[(f->current + i) % f->npieces]);
+}
+
+/* Writes all pieces. */
 static void
 empty_all(WsFormation *f)
 {
-	for (int i = 1; i <= f->npieces; i++)
-		empty_piece(f, &f->pieces[(f->current + i) % f->npieces]);
+	empty_others(f);
+	empty_piece(f, &f->pieces[f->current]);
 	f->map->count = 0;
 }
 
@@ -321,7 +339,7 @@ overflow(WsFormation *f)
 	{
 		finish_piece(f, &f->pieces[i]);
 		if (f->spec->exact)
-			submit_piece(f, &f->pieces[i]);
+			submit_piece(f, &f->pieces[i], true);
 	}
 }
 
@@ -347,7 +365,7 @@ ws_formation_next_piece(WsFormation *f)
 		start_helper(f, f->map->capacity * sizeof(WsEntry));
 	if (next == 0 && !f->overflowed)
 		overflow(f);
-	submit_piece(f, p);
+	submit_piece(f, p, true);
 	if (f->helper == NULL)
 		finish_piece(f, p);
 	if (f->overflowed)
@@ -401,51 +419,86 @@ ws_formation_limit(WsFormation *f, Size bytes, Size block_size)
 		if (count <= f->end)
 			break;
 		map->count = f->end;
-		submit_piece(f, close_piece(f));
+		submit_piece(f, close_piece(f), true);
 		map->count = count;
 		f->current++;
 	}
 }
 
 /*
- * Leaves the beginning of the last piece, a little less than half, to the helper, to be sorted
- * and perhaps written meanwhile, and returns it as a piece of its own; NULL if it is
- * not worth it.  (10 M entries in 6 runs, 64 MB: the backend alone took 0.14 s.)
+ * Leaves the beginning of the last piece to the helper, to be sorted, and perhaps written
+ * if `write`, meanwhile, and returns it as a piece of its own, an empty one if it is not worth it.
  */
 static WsPiece *
-split_last(WsFormation *f, WsPiece *last)
+split_last(WsFormation *f, WsPiece *last, bool write)
 {
 	WsPiece    *first = &f->pieces[f->npieces];
 
-	if (f->helper == NULL || !f->overflowed || last->n < SHARED_ENTRIES)
-		return NULL;
 	memset(first, 0, sizeof(WsPiece));
 	first->entries = last->entries;
-	first->n = TYPEALIGN_DOWN(4, last->n * 3 / 8);	/* vqsort wants 64 bytes */
+	if (f->helper == NULL || !f->overflowed || last->n < SHARED_ENTRIES)
+		return first;
+	/* less than half if it has more to do; vqsort wants 64 bytes */
+	first->n = TYPEALIGN_DOWN(4, write ? last->n * 3 / 8 : last->n / 2);
 	last->entries += first->n;
 	last->n -= first->n;
-	submit_piece(f, first);
+	submit_piece(f, first, write);
 	return first;
 }
 
 /*
+ * Is there room for n entries beside the blocks of the final merge, and `reading`
+ * bytes for its reader?
+ */
+static bool
+may_keep(const WsFormation *f, Size n, Size reading)
+{
+	Size		nsources = f->nruns + f->npieces + lengthof(f->kept);
+
+	return f->overflowed &&
+		n * sizeof(WsEntry) + 3 * nsources * f->block_size + reading <= (Size) f->fan_in * f->block_size;
+}
+
+/* Leaves the two parts of the last piece in memory, sorted, at the IndexMap's start. */
+static void
+keep_last(WsFormation *f, WsPiece *first, WsPiece *last)
+{
+	finish_piece(f, first);
+	finish_piece(f, last);
+	f->kept[0] = first->n;
+	f->kept[1] = last->n;
+	f->nkept = first->n + last->n;
+	memmove(f->map->entries, first->entries, f->nkept * sizeof(WsEntry));
+	first->n = last->n = 0;
+	f->map->count = 0;
+}
+
+/*
  * Ends the input.  Afterwards either all entries are in the IndexMap, sorted
- * in pieces or, if `whole`, as one; or all are in at most fan_in runs.
+ * in pieces or, if `whole`, as one; or they are in at most fan_in runs, but
+ * for the last ones, which may be kept in memory if not `whole`.  `reading`: bytes of the
+ * memory that the reader of the final merge wants.
  */
 void
-ws_formation_sort_rest(WsFormation *f, bool whole)
+ws_formation_sort_rest(WsFormation *f, bool whole, Size reading)
 {
 	WsIndexMap *map = f->map;
 	WsPiece    *last = close_piece(f);
-	WsPiece    *first = split_last(f, last);
+	bool		keep = !whole && may_keep(f, last->n, reading);
+	WsPiece    *first = split_last(f, last, !keep);
 
 	/* the helper may be busy with what came before: not with this */
 	ws_sort_entries(last->entries, last->n);
 	last->sorted = true;
+	if (f->overflowed && keep)
+	{
+		empty_others(f);
+		keep_last(f, first, last);
+		return;
+	}
 	if (f->overflowed)
 	{
-		if (first != NULL)
-			empty_piece(f, first);	/* the block that runs are written from is free then */
+		empty_piece(f, first);	/* the block that runs are written from is free then */
 		empty_all(f);
 		while (f->nruns > f->fan_in)
 			merge_lowest(f, Min(f->fan_in, f->nruns - f->fan_in + 1));
@@ -473,7 +526,7 @@ ws_formation_merge(WsFormation *f)
 	if (!f->overflowed)
 		return merge_pieces(f);
 	f->passes++;
-	ws_region_shrink(f->map->region, 0);
+	ws_region_shrink(f->map->region, f->nkept * sizeof(WsEntry));
 	f->map->room = 0;
 	merge = merge_runs(f, f->nruns);
 	note_memory(f, 0);

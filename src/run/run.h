@@ -103,6 +103,8 @@ typedef struct WsFormation
 	int			nruns;
 	int			max_runs;		/* allocated */
 	uint32		next_number;
+	Size		nkept;			/* entries at the IndexMap's start that the final merge takes there */
+	Size		kept[2];		/* in so many sorted parts, one behind the other */
 	/* for EXPLAIN */
 	uint64		entries;		/* taken in */
 	int			formed;			/* runs formed from the IndexMap */
@@ -117,7 +119,7 @@ extern WsFormation *ws_formation_create(const WsKeySpec *spec, const WsKeyRows *
 										Size max_bytes);
 extern void ws_formation_next_piece(WsFormation *f);
 extern void ws_formation_limit(WsFormation *f, Size bytes, Size block_size);
-extern void ws_formation_sort_rest(WsFormation *f, bool whole);
+extern void ws_formation_sort_rest(WsFormation *f, bool whole, Size reading);
 extern struct WsMerge *ws_formation_merge(WsFormation *f);
 extern WsRun *ws_formation_single_run(WsFormation *f);
 extern Size ws_formation_memory(const WsFormation *f);

@@ -93,6 +93,25 @@ SELECT wtest.compare('SELECT * FROM (SELECT id, k, row_number() OVER (ORDER BY n
 RESET enable_hashjoin;
 RESET enable_nestloop;
 
+-- The last piece stays in memory beside the merge, sorted by one thread or in two parts by two.
+CREATE TABLE wtest.kept AS SELECT i AS id, i::int8 * 7919 % 70001 AS k, nullif(i % 900, 7) AS few, 'the same beginning ' || i * 7919 % 5003 AS t
+  FROM generate_series(1, 70000) i;
+ANALYZE wtest.kept;
+SET wiscsort.threshold = 0;
+SET wiscsort.debug_force = on;
+SELECT memory, threads, kernel, o, wtest.compare_as_set(format('SELECT id, k FROM wtest.kept WHERE id <= %s ORDER BY %s', n, o)) AS answer
+  FROM (VALUES ('512kB', 70000), ('1MB', 61000)) m(memory, n),
+       unnest(ARRAY['0', '1']) threads, unnest(ARRAY['auto', 'template']) kernel,
+       unnest(ARRAY['k', 'few DESC, id', 't COLLATE "C", id']) o,
+       LATERAL (SELECT set_config('work_mem', memory, false), set_config('wiscsort.sort_threads', threads, false),
+                       set_config('wiscsort.sort_kernel', kernel, false) OFFSET 0) s;
+-- 70000 entries of 16 bytes would be 1094 kB
+SET work_mem = '1MB';
+SELECT wtest.property('ANALYZE', 'SELECT k FROM wtest.kept ORDER BY k', 'Disk')::int BETWEEN 1 AND 1090 AS not_all_written;
+RESET work_mem;
+RESET wiscsort.sort_threads;
+RESET wiscsort.sort_kernel;
+
 -- PostgreSQL counts the temporary file: temp_file_limit holds, and nothing is left behind.
 SET temp_file_limit = '500kB';
 SELECT wtest.error('SELECT count(pad) FROM (SELECT * FROM wtest.m ORDER BY k OFFSET 0) s');
