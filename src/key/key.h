@@ -75,6 +75,7 @@ typedef struct WsKeySpec
 	WsKeyColumn *cols;
 	AttrNumber	last_attno;		/* highest attno of a key column */
 	bool		exact;			/* the prefix is the whole key */
+	bool		first_alone;	/* the first column decides all of it, unless null */
 	int			exact_bytes;	/* its width, if exact */
 	bool		comparator;		/* ties need the comparator, not more bytes */
 	bool		guess;			/* key bytes behind the first null byte are guessed */
@@ -87,14 +88,6 @@ ws_encoding_partial(WsEncoding encoding)
 {
 	return encoding == WS_ENC_NONE || encoding == WS_ENC_ABBREVIATED ||
 		encoding == WS_ENC_NUMERIC || encoding == WS_ENC_TRANSFORMED;
-}
-
-/* Does a value of this column, if it is the first, decide all bytes of the prefix? */
-static inline bool
-ws_first_fills(const WsKeyColumn *col)
-{
-	return col->width > 0 && !col->null_apart &&
-		(ws_encoding_partial(col->encoding) || col->width + (col->notnull ? 0 : 1) >= WS_PREFIX_BYTES);
 }
 
 /*
@@ -127,6 +120,20 @@ ws_tells_null(const WsKeyColumn *col, const WsKeyColumn *next)
 {
 	return (col->encoding == WS_ENC_TEXT || col->encoding == WS_ENC_BPCHAR ||
 			col->encoding == WS_ENC_NAME) && !next->notnull && !next->null_apart;
+}
+
+/*
+ * Does the first column, if it is not null, decide all bytes of the prefix?  It is of
+ * fixed width then, and alone, or wide, or the comparator orders what is behind it.
+ */
+static inline bool
+ws_first_alone(const WsKeySpec *spec)
+{
+	const WsKeyColumn *col = &spec->cols[0];
+
+	return col->width > 0 && !col->null_apart &&
+		((spec->ncols == 1 && col->width + (col->notnull ? 0 : 1) <= WS_PREFIX_BYTES) ||
+		 ws_encoding_partial(col->encoding) || col->width + (col->notnull ? 0 : 1) >= WS_PREFIX_BYTES);
 }
 
 /* Key length when the bytes do not tell the whole order. */

@@ -224,5 +224,6 @@ ws_keyspec_create(TupleDesc desc, int ncols, const AttrNumber *attnos,
 		spec->exact = true;
 		spec->exact_bytes = bytes;
 	}
+	spec->first_alone = ws_first_alone(spec);
 	return spec;
 }

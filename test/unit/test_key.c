@@ -141,7 +141,7 @@ column(WsEncoding encoding, int width, int options)
 static WsKeySpec
 spec_of(WsKeyColumn *cols, int n)
 {
-	WsKeySpec	spec = {n, cols, n, true, 0, false, false, NULL};
+	WsKeySpec	spec = {n, cols, n, true, false, 0, false, false, NULL};
 
 	for (int i = 0; i < n; i++)
 	{
@@ -152,6 +152,7 @@ spec_of(WsKeyColumn *cols, int n)
 		spec.exact &= cols[i].width > 0;
 	}
 	spec.exact &= spec.exact_bytes <= WS_PREFIX_BYTES;
+	spec.first_alone = ws_first_alone(&spec);
 	return spec;
 }
 
