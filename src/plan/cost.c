@@ -31,8 +31,8 @@
 #include "utils/syscache.h"
 
 /*
- * Fetching a row from the table instead of the spool takes 0.07 us more with much
- * memory, and twice that with little.  What it saves is the spool's I/O: 500 bytes a
+ * Fetching a row from the table instead of the spool takes 0.07 us more with a large
+ * window, and two to three times that with a small one.  What it saves is the spool's I/O: 500 bytes a
  * row make up for it.  A big spool costs more than that: beyond what the
  * system recycles from the files of the last sort, its pages are fresh ones
  * (on a virtual machine: faults of the hypervisor), and are written back.
