@@ -7,7 +7,7 @@
  * executed for the first row of each page, with all that this brings: reading
  * the page, its visibility, predicate locks, interrupts.  The other rows are
  * taken from the scan's own list, into its own slot, as heap_getnextslot and
- * ExecScan would: 10 ns less a row, of 85.
+ * ExecScan would.
  *
  * Not for scans that are rechecked by EvalPlanQual, other table access methods,
  * snapshots that do not allow pages at a time, and, when EXPLAIN ANALYZE counts,

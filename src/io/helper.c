@@ -236,7 +236,7 @@ ws_helper_submit(WsHelper *h, WsChore *chore)
 
 /*
  * The same for a chore that has time, and a helper that there is: one that sleeps is woken
- * for two of them, or when one is waited for.  10 M rows of 100 bytes: 4 000 wakings fewer.
+ * for two of them, or when one is waited for.
  */
 void
 ws_helper_submit_lazily(WsHelper *h, WsChore *chore)

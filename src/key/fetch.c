@@ -2,9 +2,9 @@
  * fetch.c - key columns out of a row that has just come.
  *
  * Deforming a tuple up to the last key column goes through every column before
- * it, and three functions: 10 ns for the first column of a table.  Where
- * all columns up to the last key column are of fixed width, these lie at the same
- * places in every tuple without nulls, and are read there.
+ * it, and through three functions.  Where all columns up to the
+ * last key column are of fixed width, these lie at the same places in every tuple
+ * without nulls, and are read there.
  *-------------------------------------------------------------------------
  */
 #include "key/key.h"

@@ -204,8 +204,8 @@ exact_prefix(const WsKeySpec *spec, const Datum *values, const bool *isnull)
 }
 
 /*
- * The prefix if the first column, which is not null, decides all of it (ws_first_alone).
- * (5 % of a sort of texts under an ICU collation.)
+ * The prefix if the first column, which is not null, decides all of it (ws_first_alone):
+ * no loop over columns or bytes.
  */
 static inline ws_uint128
 first_prefix(const WsKeyColumn *col, Datum value)
@@ -378,7 +378,7 @@ put_transformed(Window *w, const WsKeyColumn *col, Datum value)
 		pfree(v);
 }
 
-/* Appends one non-null value; if it tells_null, that of the next column. */
+/* Appends one non-null value.  A column that tells_null also says `next_null` of the next. */
 static void
 put_value(Window *w, const WsKeyColumn *col, Datum value, bool next_null)
 {

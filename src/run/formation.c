@@ -490,7 +490,7 @@ ws_formation_sort_rest(WsFormation *f, bool whole, Size reading)
 	/* the helper may be busy with what came before: not with this */
 	ws_sort_entries(last->entries, last->n);
 	last->sorted = true;
-	if (f->overflowed && keep)
+	if (keep)
 	{
 		empty_others(f);
 		keep_last(f, first, last);
