@@ -36,6 +36,7 @@ typedef struct WsSorter
 	WsKeyRows	rows;
 	WsFormation *formation;
 	Size		budget;			/* bytes */
+	Size		memory_for_rows;	/* of them, for rows and entries without temporary files */
 	Relation	rel;			/* whose rows are sorted, if they stay there, or NULL */
 	bool		keys_only;		/* rows are nothing but their keys */
 	bool		unspooled;		/* no row is put away */

@@ -40,6 +40,24 @@
 #define RUN_BLOCK(rest)			TYPEALIGN_DOWN(4096, CLAMP((rest) / 256, 4 * 1024, 256 * 1024))
 
 /*
+ * Bytes that rows and entries may take before temporary files are used.  A helper that writes
+ * the rows then needs its buffers beside them.
+ */
+static Size
+memory_for_rows(const WsSorter *sorter)
+{
+	Size		kept = 0;
+
+	if (sorter->keys_only)
+		kept = AHEAD(sorter->budget);
+	else if (sorter->rel != NULL)
+		kept = sorter->budget / 8;
+	else if (ws_thread_wanted(ws_write_threads, sorter->budget >= WS_HELPER_MEMORY))
+		kept = HELPED_BUFFERS(sorter->budget);
+	return sorter->budget - Min(kept, sorter->budget);
+}
+
+/*
  * Starts a sort of rows of type `desc` by `ncols` columns, in a memory context
  * of its own under CurrentMemoryContext.  `work_mem_kb` bounds its memory, in
  * kB; `random_access` asks for more than reading forward once.  Raises what
@@ -78,6 +96,7 @@ ws_sorter_create(TupleDesc desc, int ncols, const AttrNumber *attnos,
 	/* where address space is limited, so is what can be held in memory */
 	sorter->budget = Min(sorter->budget, sorter->formation->map->region->reserved);
 	sorter->budget = Min(sorter->budget, sorter->spool->region->reserved / 2);
+	sorter->memory_for_rows = memory_for_rows(sorter);
 	MemoryContextSwitchTo(old);
 	return sorter;
 }
@@ -86,7 +105,7 @@ ws_sorter_create(TupleDesc desc, int ncols, const AttrNumber *attnos,
 static void
 note_memory(WsSorter *sorter)
 {
-	sorter->peak_memory = Max(sorter->peak_memory, sorter->spool->region->committed +
+	sorter->peak_memory = Max(sorter->peak_memory, ws_spool_memory(sorter->spool) +
 							  ws_formation_memory(sorter->formation) +
 							  sorter->formation->map->count *
 							  ws_ties_bytes_per_entry(sorter->spec));
@@ -114,16 +133,10 @@ use_disk(WsSorter *sorter)
 	rest = sorter->budget - spool;
 	block = RUN_BLOCK(rest);
 	ws_formation_limit(sorter->formation, rest - block, block);
-	ws_spool_spill(sorter->spool, spool, sorter->writer);
-}
-
-/* Bytes that rows and entries may take before temporary files are used. */
-static inline Size
-in_memory(const WsSorter *sorter)
-{
-	if (sorter->keys_only)
-		return sorter->budget - AHEAD(sorter->budget);
-	return sorter->rel != NULL ? sorter->budget - sorter->budget / 8 : sorter->budget;
+	/* what the entries grow by while a buffer is filled must have been written */
+	ws_spool_spill(sorter->spool, spool, sorter->writer, (int)
+				   (1 + sorter->formation->map->count * sorter->entry_bytes / Max(sorter->spool->buffered, 1)));
+	note_memory(sorter);
 }
 
 /*
@@ -140,7 +153,7 @@ ws_sorter_put(WsSorter *sorter, TupleTableSlot *slot)
 
 	if (unlikely(!sorter->on_disk) &&
 		sorter->spool->buffered +
-		(sorter->formation->map->count + 1) * sorter->entry_bytes > in_memory(sorter))
+		(sorter->formation->map->count + 1) * sorter->entry_bytes > sorter->memory_for_rows)
 		use_disk(sorter);
 
 	if (sorter->rel != NULL)
@@ -231,7 +244,7 @@ static Size
 memory_used(const WsSorter *sorter)
 {
 	return ws_formation_memory(sorter->formation) +
-		(sorter->spool->file == NULL ? sorter->spool->region->committed : 0);
+		(sorter->spool->file == NULL ? ws_spool_memory(sorter->spool) : 0);
 }
 
 /* Lets a helper call next_pointers, if what it reads needs no backend. */

@@ -27,6 +27,7 @@
  */
 #include "record/heap.h"
 
+#include <math.h>
 #include <sys/mman.h>
 
 #include "index/index.h"
@@ -38,10 +39,11 @@
 #define GROUP			32		/* copies prefetched at one go */
 #define TEAM_ROWS		1024	/* windows that are worth a team */
 #define PART			((Size) 64 * 1024)	/* of the arena, for one side */
+#define MOST_DEVIATION	0.12	/* of a window's average row that room is left for */
 
-/* Of a row, beside the arena. */
-#define PER_ROW			sizeof(uint32)
-#define SLACK(average)	((average) * 1.125)
+/* Of a row, beside the arena: its place and its pointer. */
+#define PLACE			sizeof(uint32)
+#define POINTER			sizeof(WsEntry)
 
 /*
  * Starts fetching rows of `rel` in the order in which `pointers` delivers their
@@ -64,6 +66,7 @@ ws_heap_create(Relation rel, const WsPointers *pointers, Size memory, Size most)
 	h->average = rel->rd_rel->reltuples > 0 ?
 		(double) blocks * BLCKSZ / rel->rd_rel->reltuples : 256;
 	h->average = Max(64, Min(h->average, BLCKSZ));
+	h->deviation = MOST_DEVIATION / 2;
 	/* one scan must not sweep the whole of shared_buffers (as in heapam.c) */
 	if (!RelationUsesLocalBuffers(rel) && blocks > (BlockNumber) NBuffers / 4)
 		h->strategy = GetAccessStrategy(BAS_BULKREAD);
@@ -102,6 +105,27 @@ ws_heap_seek(WsHeap *h, uint64 position)
 	return true;
 }
 
+/* Bytes of a part of an arena of about `room` bytes.  Any row fits. */
+static inline Size
+part_of(Size room)
+{
+	return MAXALIGN_DOWN(Max(2 * BLCKSZ, Min(room / 64, PART)));
+}
+
+/* Bytes of an arena that are lost at the ends of the last parts. */
+static inline Size
+spare(Size room)
+{
+	return Min(2 * part_of(room), room / 16);
+}
+
+/* Bytes of the arena that a row is going to take, with some more for windows whose rows are longer. */
+static inline Size
+row_bytes(const WsHeap *h)
+{
+	return (Size) (h->average * (1.005 + Min(2 * h->deviation, MOST_DEVIATION))) + 1;
+}
+
 /*
  * Rows of a window that shall have `rows` if memory allows it: for all that a row
  * takes, and for its pointers beside the window as it is, if they need more than
@@ -110,13 +134,12 @@ ws_heap_seek(WsHeap *h, uint64 position)
 static Size
 affordable(const WsHeap *h, Size rows)
 {
-	Size		pointer = ws_heap_order_bytes(h->source);
-	Size		row = pointer + PER_ROW + (Size) SLACK(h->average);
+	Size		row = POINTER + PLACE + row_bytes(h);
 	Size		beside = h->memory - Min(h->region->committed, h->memory);
 
 	beside = Max(beside, ws_heap_order_memory(h->source));
-	rows = Min(rows, Min(h->memory / row, beside / pointer));
-	return Max(1, Min(rows, h->source->batches[0].region->reserved / sizeof(WsEntry)));
+	rows = Min(rows, Min((h->memory - spare(h->memory)) / row, beside / POINTER));
+	return Max(1, Min(rows, h->source->region->reserved / POINTER));
 }
 
 /* Divides the window's memory for h->rows rows. */
@@ -124,9 +147,9 @@ static void
 lay_out(WsHeap *h)
 {
 	Size		order = ws_heap_order_memory(h->source);
-	Size		wish = h->rows * (PER_ROW + (Size) SLACK(h->average));
+	Size		wish = h->rows * (PLACE + row_bytes(h)) + spare(h->memory);
 	Size		most = h->memory - Min(order, h->memory);
-	Size		bytes = Max(Min(wish, most), h->rows * PER_ROW + MAXIMUM_ALIGNOF);
+	Size		bytes = Max(Min(wish, most), h->rows * PLACE + MAXIMUM_ALIGNOF + WS_ROW_FRONT);
 
 	/* shorter rows: what they leave is for more pointers */
 	if (h->region->committed > bytes + bytes / 4)
@@ -140,12 +163,22 @@ lay_out(WsHeap *h)
 		h->region->base[h->touched] = 0;
 	h->where = (uint32 *) h->region->base;
 	h->arena = (char *) MAXALIGN(h->where + h->rows);
-	h->room = h->region->base + h->region->committed - h->arena;
+	/* a row begins before its first byte, and ends as much after its room */
+	h->room = h->region->base + h->region->committed - h->arena - WS_ROW_FRONT;
 	h->room = Min(h->room, (Size) WS_NO_ROOM * MAXIMUM_ALIGNOF);
-	/* a part has room for any row */
-	h->part = h->team->on_duty ? MAXALIGN_DOWN(Max(2 * BLCKSZ, Min(h->room / 64, PART))) : h->room;
+	h->part = h->team->on_duty ? part_of(h->room) : h->room;
 	pg_atomic_write_u64(&h->used, 0);
 	memset(h->sides, 0, sizeof(h->sides));
+}
+
+/* Learns from a window that has been fetched how much room rows take. */
+static void
+measure(WsHeap *h)
+{
+	double		average = Max((double) (h->sides[0].wanted + h->sides[1].wanted) / h->rows, 32);
+
+	h->deviation = Max(fabs(average / h->average - 1), h->deviation * 0.75);
+	h->average = average;
 }
 
 /* The next window.  False at the end. */
@@ -153,8 +186,7 @@ static bool
 fill(WsHeap *h)
 {
 	const WsPointers *pointers = &h->source->pointers;
-	Size		next = Min(h->batch * BATCH_GROWTH, MAX_ROWS);
-	bool		together = h->direct != NULL && h->source->helper != NULL;
+	bool		together;
 
 	h->first += h->rows;
 	h->head = h->prefetched = 0;
@@ -163,21 +195,19 @@ fill(WsHeap *h)
 		return false;
 	if (pointers->give_back != NULL)
 		h->memory = Min(h->least + pointers->give_back(pointers->source), h->region->reserved);
-	together = together && h->rows >= TEAM_ROWS;
+	together = h->direct != NULL && h->source->helper != NULL && h->rows >= TEAM_ROWS;
 	if (together)
 		ws_team_start(h->team);
-	else
-		ws_heap_order_ahead(h->source, affordable(h, next));
 	lay_out(h);
 	ws_heap_fetch(h);
-	h->average = Max((double) (h->sides[0].wanted + h->sides[1].wanted) / h->rows, 32);
 	if (together)
-	{
 		ws_team_end(h->team);
-		ws_heap_order_ahead(h->source, affordable(h, next));
-	}
+	measure(h);
+	h->batch = Min(h->batch * BATCH_GROWTH, MAX_ROWS);
+	/* rows that found no room are looked for by their pointers */
+	if (!h->sides[0].missing && !h->sides[1].missing)
+		ws_heap_order_ahead(h->source, affordable(h, h->batch));
 	h->stats.rows = Max(h->stats.rows, h->rows);
-	h->batch = next;
 	return true;
 }
 
@@ -239,8 +269,8 @@ ws_heap_next(WsHeap *h, HeapTuple tuple)
 		ws_heap_fetch_single(h, h->order[where & ~WS_NO_ROOM].hi);
 		row = h->single;
 	}
-	memcpy(&front, row, sizeof(front));
-	tuple->t_data = (HeapTupleHeader) (row + WS_ROW_FRONT);
+	memcpy(&front, row + WS_ROW_FRONT, sizeof(front));
+	tuple->t_data = (HeapTupleHeader) row;
 	tuple->t_len = (uint32) (front & 0xFFFF);
 	ItemPointerSet(&tuple->t_self, ws_pointer_block(front >> 16), ws_pointer_offset(front >> 16));
 	tuple->t_tableOid = RelationGetRelid(h->rel);

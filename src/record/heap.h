@@ -5,6 +5,7 @@
 #ifndef WS_HEAP_H
 #define WS_HEAP_H
 
+#include "record/row.h"
 #include "record/store.h"
 
 #include "storage/block.h"
@@ -43,31 +44,21 @@ extern void ws_read_blocks(Relation rel, BufferAccessStrategy strategy, WsNextBl
 						   WsUseBuffer use, void *arg);
 
 /* ---- heap_order.c: the pointers of the next window, in block order ---- */
-typedef struct WsHeapOrder WsHeapOrder;
-
-typedef struct WsHeapBatch
+typedef struct WsHeapOrder
 {
 	WsChore		chore;			/* must be first */
-	WsHeapOrder *owner;
+	WsPointers	pointers;
+	WsHelper   *helper;			/* or NULL */
+	bool		started;		/* the next pointers are being taken */
 	WsRegion   *region;
 	WsEntry    *entries;		/* (pointer, position) */
 	Size		wanted;
 	Size		rows;
-} WsHeapBatch;
-
-struct WsHeapOrder
-{
-	WsPointers	pointers;
-	WsHelper   *helper;			/* or NULL: only the first batch is used */
-	bool		started;		/* the next pointers are being taken */
-	int			current;
-	WsHeapBatch batches[2];
-};
+} WsHeapOrder;
 
 extern WsHeapOrder *ws_heap_order_create(const WsPointers *pointers, Size max_rows);
 extern WsEntry *ws_heap_order_next(WsHeapOrder *o, Size rows, Size *n);
 extern void ws_heap_order_ahead(WsHeapOrder *o, Size rows);
-extern Size ws_heap_order_bytes(const WsHeapOrder *o);
 extern Size ws_heap_order_memory(const WsHeapOrder *o);
 extern void ws_heap_order_stop(WsHeapOrder *o);
 
@@ -104,13 +95,15 @@ typedef struct WsHeapStats
 	bool		persistent;		/* the files are on persistent memory */
 } WsHeapStats;
 
-/* Where one side of the team puts rows, and what it met. */
+/* Where one side of the team puts rows, and what it met.  No two sides share a cache line. */
 typedef struct WsHeapSide
 {
 	Size		used;			/* offset in the arena: the next row's place */
 	Size		end;			/* of the part it may use */
 	Size		wanted;			/* bytes, all its rows would have taken */
+	bool		missing;		/* some found no room */
 	uint64		bad;			/* a pointer that is not a row's, or 0 */
+	char		apart[2 * PG_CACHE_LINE_SIZE];
 } WsHeapSide;
 
 typedef struct WsHeap
@@ -129,11 +122,12 @@ typedef struct WsHeap
 	Size		head;			/* the next to hand out */
 	Size		prefetched;		/* of the copies, the CPU has been asked for */
 	Size		batch;			/* rows to ask for next time */
-	const WsEntry *order;		/* by row: (pointer, position), in block order */
+	const WsEntry *order;		/* by row: (pointer, position), in block order; while it is fetched */
 	uint32	   *where;			/* by position: place in the arena */
 	char	   *arena;
 	Size		room;			/* bytes */
 	Size		part;			/* bytes that a side takes of it at a time */
+	char		apart[PG_CACHE_LINE_SIZE];	/* what follows changes all the time */
 	pg_atomic_uint64 used;		/* bytes taken */
 	WsHeapSide	sides[2];
 	WsTeam	   *team;			/* fetches blocks */
@@ -143,6 +137,7 @@ typedef struct WsHeap
 	int			nblocks;
 	Size		touched;		/* bytes of the region that have their pages */
 	double		average;		/* bytes of a row in the arena */
+	double		deviation;		/* of one window's average from that before, lately */
 	char	   *single;			/* a row that found no room there */
 	WsHeapStats stats;
 } WsHeap;
@@ -150,7 +145,7 @@ typedef struct WsHeap
 /* ---- heap_fetch.c ---- */
 #define WS_HEAP_TOUCHED	256		/* blocks touched together */
 #define WS_NO_ROOM			((uint32) 1 << 31)	/* of `where`: the rest is an entry's number */
-#define WS_ROW_FRONT		sizeof(uint64)	/* of a row in the arena: pointer, and length below it */
+#define WS_ROW_FRONT		(UNSTORED - sizeof(uint64))	/* in a row in the arena: its pointer, and its length below that */
 
 extern void ws_heap_fetch(WsHeap *h);
 extern void ws_heap_fetch_single(WsHeap *h, uint64 pointer);

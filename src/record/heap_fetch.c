@@ -68,14 +68,19 @@ find_row(const char *page, OffsetNumber offset, Size *length)
 	return page + lp.lp_off;
 }
 
-/* Puts a row with its pointer in front, at `to`. */
+/*
+ * Puts a row where its header is going to be, `to`, as in the spool without the fields that only
+ * visibility and locks need; its pointer and length take their place.  What is before these is not written.
+ */
 static inline void
 put_row(char *to, uint64 pointer, const char *row, Size length)
 {
 	uint64		front = pointer << 16 | length;
 
-	memcpy(to, &front, sizeof(front));
-	copy_bytes(to + WS_ROW_FRONT, row, length);
+	memcpy(to + WS_ROW_FRONT, &front, sizeof(front));
+	copy_bytes(to + UNSTORED, row + UNSTORED, length - UNSTORED);
+	/* never both bits, which would make it a composite value (row.h) */
+	((HeapTupleHeader) to)->t_infomask &= ~HEAP_XMAX_COMMITTED;
 }
 
 /* Room for `bytes` in the arena, or NULL if there is no more. */
@@ -115,7 +120,7 @@ copy_rows(WsHeap *h, WsHeapSide *side, const char *page, Size from, Size end)
 
 		if (unlikely(row == NULL))
 			break;
-		bytes = MAXALIGN(WS_ROW_FRONT + length);
+		bytes = MAXALIGN(length - WS_ROW_FRONT);
 		side->wanted += bytes;
 		place = make_room(h, side, bytes);
 		if (likely(place != NULL))
@@ -124,7 +129,10 @@ copy_rows(WsHeap *h, WsHeapSide *side, const char *page, Size from, Size end)
 			h->where[e.lo] = (uint32) ((place - h->arena) / MAXIMUM_ALIGNOF);
 		}
 		else
+		{
 			h->where[e.lo] = WS_NO_ROOM | (uint32) from;
+			side->missing = true;
+		}
 	}
 	return from;
 }

@@ -38,6 +38,12 @@ typedef struct WsSpool
 	WsHelper   *writer;			/* writes buffers, or NULL */
 	WsWrite		writes[WS_SPOOL_BUFFERS];	/* by buffer */
 	int			current;		/* number of the buffer */
+	Size		origin;			/* of the buffers in region, behind the backlog */
+	Size		backlog;		/* bytes that were in memory when there came to be a file */
+	Size		submitted;		/* of them, given to the writer */
+	int			pieces;			/* of them, to be given to it with each buffer */
+	int			nlate;			/* pieces given so far */
+	WsWrite		late[WS_SPOOL_BUFFERS];	/* the last of these */
 	Size		peak_memory;	/* bytes, most since the spool has a file */
 	int64		flushed;		/* bytes in the file; offset of the buffer */
 	WsTempFile *file;			/* NULL while all rows are in memory */
@@ -48,7 +54,8 @@ typedef struct WsSpool
 
 extern WsSpool *ws_spool_create(TupleDesc desc, AttrNumber key_natts, Size memory);
 extern uint64 ws_spool_append(WsSpool *spool, TupleTableSlot *slot);
-extern void ws_spool_spill(WsSpool *spool, Size memory, WsHelper *writer);
+extern void ws_spool_spill(WsSpool *spool, Size memory, WsHelper *writer, int pieces);
+extern Size ws_spool_memory(const WsSpool *spool);
 extern void ws_spool_make_readable(WsSpool *spool);
 extern void ws_spool_finish(WsSpool *spool);
 extern void ws_spool_destroy(WsSpool *spool);
