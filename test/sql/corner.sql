@@ -24,6 +24,13 @@ SELECT count(*), sum(length(pad)), bool_and(g >= before) AS sorted
   FROM (SELECT g, pad, lag(g, 1, g) OVER () AS before
           FROM (SELECT (g * 7919) % 500 AS g, repeat('x', CASE WHEN g % 50 = 0 THEN 300000 ELSE g % 90 END) AS pad
                   FROM generate_series(1, 500) g ORDER BY 1 OFFSET 0) s) w;
+-- The same with a helper that writes them: a large row is in memory when the file begins, and others come while it is written.
+SET wiscsort.write_threads = 1;
+SELECT count(*), sum(length(pad)), bool_and(g >= before) AS sorted
+  FROM (SELECT g, pad, lag(g, 1, g) OVER () AS before
+          FROM (SELECT (g * 7919) % 500 AS g, repeat('x', CASE WHEN g % 50 = 0 THEN 300000 ELSE g % 90 END) AS pad
+                  FROM generate_series(1, 500) g ORDER BY 1 OFFSET 0) s) w;
+RESET wiscsort.write_threads;
 
 -- Random access over more than one piece of the IndexMap needs no disk if memory is enough.
 SET work_mem = '400MB';

@@ -314,3 +314,13 @@ ANALYZE wtest.h_ordered;
 ANALYZE wtest.h_shuffled;
 SELECT wtest.in_table('SELECT * FROM wtest.h_ordered ORDER BY k DESC') AS ordered,
        wtest.in_table('SELECT * FROM wtest.h_shuffled ORDER BY k DESC') AS shuffled;
+
+-- Rows that become longer, or shorter, in the order they are wanted: a window has no room for all that it was made for.
+CREATE TABLE wtest.h_longer AS
+SELECT (i * 7919::int8) % 20011 AS k, repeat('x', ((i * 7919::int8) % 20011 / 20)::int) AS pad FROM generate_series(1, 20000) i;
+ANALYZE wtest.h_longer;
+SET wiscsort.record_store = heap;
+SELECT threads, wtest.compare('SELECT * FROM wtest.h_longer ORDER BY k') AS longer, wtest.compare('SELECT * FROM wtest.h_longer ORDER BY k DESC') AS shorter
+  FROM (VALUES ('0'), ('1'), ('-1')) t(threads), set_config('wiscsort.read_threads', threads, false);
+RESET wiscsort.read_threads;
+RESET wiscsort.record_store;
