@@ -25,6 +25,8 @@ AS_TEXT = psycopg2.extensions.new_type(tuple(psycopg2.extensions.string_types), 
                                        psycopg2.extensions.UNICODE)
 DATABASES = [('plain', "LOCALE 'C'"), ('utf8', "LOCALE 'C.UTF-8'"),
              ('icu', "LOCALE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'en'")]
+# for tables of many rows: some runs, buffers and windows of some size, the last piece kept in memory
+BETWEEN = ['128kB', '200kB', '400kB', '1MB', '2MB']
 SORT_NODE = re.compile(r'(^|->)\s*(Incremental )?Sort\b', re.M)
 STATEMENT_TIMEOUT = '90s'
 ROWS_DIFFER = 'the rows differ'
@@ -252,7 +254,8 @@ class Session:
         if left:
             return left
         sorts = SORT_NODE.search(self.plan(query)) is not None
-        for memory in options.work_mem:
+        between = [rng.choice(BETWEEN)] if counts['rows'] > 3000 else []
+        for memory in options.work_mem + between:
             how = {'wiscsort.sort_kernel': rng.choice(self.kernels),
                    'wiscsort.record_store': rng.choice(['auto', 'heap', 'heap', 'spool']),
                    'wiscsort.direct_read': rng.choice(['auto', 'on', 'on', 'off'])}
