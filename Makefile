@@ -8,7 +8,7 @@
 #   make check-matrix  all of this for PostgreSQL 15, 17 and 18 (test/matrix; for maintainers)
 #   make demo          the main job against core (ROWS=10000000)
 #
-# libhwy (vqsort), libaio and libpmem are optional; `make libraries` says which
+# libhwy (vqsort), libaio, libpmem and ICU's headers are optional; `make libraries` says which
 # were found.  libpmem is loaded when it is first needed (src/io/pmem.c).  libaio is
 # looked for already, but nothing in this version calls it.
 
@@ -20,9 +20,9 @@ PGFILEDESC = "wiscsort - external sorts on keys and pointers"
 OBJS = \
 	src/wiscsort.o src/guc.o \
 	src/plan/orderings.o src/plan/paths.o src/plan/rewrite.o src/plan/cost.o src/plan/finish.o src/plan/heap.o \
-	src/key/keyspec.o src/key/transform.o src/key/normalize.o src/key/compare.o src/key/fetch.o src/key/decode.o \
+	src/key/keyspec.o src/key/icu.o src/key/transform.o src/key/normalize.o src/key/compare.o src/key/fetch.o src/key/decode.o \
 	src/index/indexmap.o src/index/sort.o src/index/ties.o \
-	src/run/runfile.o src/run/formation.o \
+	src/run/runfile.o src/run/formation.o src/run/late.o \
 	src/merge/losertree.o src/merge/gather.o src/merge/merge.o \
 	src/record/spool.o src/record/spoolread.o src/record/window.o src/record/ahead.o src/record/keys.o src/record/heap.o src/record/heap_order.o src/record/heap_direct.o src/record/heap_buffered.o src/record/heap_fetch.o \
 	src/io/tempfile.o src/io/region.o src/io/sigbus.o src/io/helper.o src/io/team.o src/io/dispose.o src/io/pmem.o \
@@ -72,6 +72,7 @@ HAVE_CXX := $(shell $(CXX) --version >/dev/null 2>&1 && echo yes)
 WITH_LIBHWY ?= $(if $(HAVE_CXX),$(call found,libhwy libhwy-contrib))
 WITH_LIBAIO ?= $(or $(call found,libaio),$(call header,libaio.h))
 WITH_LIBPMEM ?= $(call found,libpmem)
+WITH_ICU ?= $(or $(call found,icu-i18n),$(call header,unicode/ucol.h))
 
 ifeq ($(WITH_LIBHWY),yes)
 OBJS += src/index/sort_vqsort.o
@@ -84,6 +85,9 @@ PG_CPPFLAGS += -DHAVE_LIBAIO
 endif
 ifeq ($(WITH_LIBPMEM),yes)
 PG_CPPFLAGS += -DHAVE_LIBPMEM
+endif
+ifeq ($(WITH_ICU),yes)
+PG_CPPFLAGS += -DHAVE_ICU $(shell $(PKG_CONFIG) --cflags icu-i18n 2>/dev/null)
 endif
 PG_CPPFLAGS += -I$(CURDIR)/src
 SHLIB_LINK += -pthread
@@ -116,6 +120,7 @@ libraries:
 	@echo "libhwy:  $(if $(WITH_LIBHWY),found (sort kernel vqsort),missing: the sort kernel is PostgreSQL's sort_template)"
 	@echo "libaio:  $(if $(WITH_LIBAIO),found,missing) (not used by this version)"
 	@echo "libpmem: $(if $(WITH_LIBPMEM),found,missing: tables on persistent memory are mapped as any other)"
+	@echo "ICU:     $(if $(WITH_ICU),found,missing: its headers. Text under its collations is sorted by keys that PostgreSQL makes)"
 all: libraries
 
 endif

@@ -40,7 +40,7 @@
  * Without USE_ICU it does not; the fields used here are not affected.
  */
 #if PG_VERSION_NUM >= 180000
-#ifdef USE_ICU
+#if defined(USE_ICU) && !defined(HAVE_ICU)
 #undef USE_ICU
 #include "utils/pg_locale.h"
 #define USE_ICU 1

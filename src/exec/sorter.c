@@ -6,8 +6,8 @@
  * way out.  Knows nothing of plans.
  *
  * Memory, for a budget of W = work_mem bytes.  At first rows and entries share
- * W in memory.  When it is used up the rows go to the spool's file, and W is
- * split:
+ * W, less the buffers of the helper that is going to write.  When it is used up the rows go to the
+ * spool's file, by and by if there is that helper, and W is split:
  *		spool buffers	W/16: one of 8 kB to 64 kB (larger writes gain nothing), or
  *						four of 4 kB to 256 kB that a helper writes
  *		run block		1/256 of the rest, 4 kB to 256 kB
@@ -97,6 +97,8 @@ ws_sorter_create(TupleDesc desc, int ncols, const AttrNumber *attnos,
 	sorter->budget = Min(sorter->budget, sorter->formation->map->region->reserved);
 	sorter->budget = Min(sorter->budget, sorter->spool->region->reserved / 2);
 	sorter->memory_for_rows = memory_for_rows(sorter);
+	if (sorter->budget >= 32 * WS_LATE_BYTES)
+		sorter->formation->late = ws_late_create(sorter->spec, ws_sort_threads, true);
 	MemoryContextSwitchTo(old);
 	return sorter;
 }
@@ -107,6 +109,7 @@ note_memory(WsSorter *sorter)
 {
 	sorter->peak_memory = Max(sorter->peak_memory, ws_spool_memory(sorter->spool) +
 							  ws_formation_memory(sorter->formation) +
+							  ws_late_memory(sorter->formation->late) +
 							  sorter->formation->map->count *
 							  ws_ties_bytes_per_entry(sorter->spec));
 }
@@ -118,6 +121,7 @@ use_disk(WsSorter *sorter)
 	Size		spool;
 	Size		rest;
 	Size		block;
+	Size		entries;
 
 	sorter->on_disk = true;
 	note_memory(sorter);
@@ -133,9 +137,11 @@ use_disk(WsSorter *sorter)
 	rest = sorter->budget - spool;
 	block = RUN_BLOCK(rest);
 	ws_formation_limit(sorter->formation, rest - block, block);
-	/* what the entries grow by while a buffer is filled must have been written */
-	ws_spool_spill(sorter->spool, spool, sorter->writer, (int)
-				   (1 + sorter->formation->map->count * sorter->entry_bytes / Max(sorter->spool->buffered, 1)));
+	/* all at once after a row that was too large, otherwise more than the entries grow by */
+	entries = sorter->formation->map->count * sorter->entry_bytes;
+	ws_spool_spill(sorter->spool, spool, sorter->writer,
+				   sorter->spool->buffered + entries + spool > sorter->budget + sorter->budget / 16 ? 0 :
+				   (int) (2 + entries / Max(sorter->spool->buffered, 1)));
 	note_memory(sorter);
 }
 
@@ -147,13 +153,16 @@ void
 ws_sorter_put(WsSorter *sorter, TupleTableSlot *slot)
 {
 	MemoryContext old = MemoryContextSwitchTo(sorter->context);
+	WsFormation *f = sorter->formation;
 	const Datum *values;
 	const bool *isnull;
 	uint64		pointer;
+	WsEntry    *place;
+	int			first;
 
 	if (unlikely(!sorter->on_disk) &&
 		sorter->spool->buffered +
-		(sorter->formation->map->count + 1) * sorter->entry_bytes > sorter->memory_for_rows)
+		(f->map->count + 1) * sorter->entry_bytes > sorter->memory_for_rows)
 		use_disk(sorter);
 
 	if (sorter->rel != NULL)
@@ -165,13 +174,17 @@ ws_sorter_put(WsSorter *sorter, TupleTableSlot *slot)
 	}
 	ws_key_fetch(sorter->fetch, slot, &values, &isnull);
 	if (sorter->keys_only)
-		pointer = sorter->formation->entries;	/* any number will do */
+		pointer = f->entries;	/* any number will do */
 	else if (sorter->unspooled)
 		pointer = ws_tid_pointer((ItemPointer) DatumGetPointer(slot->tts_values[0]));
 	else
 		pointer = ws_spool_append(sorter->spool, slot);
-	ws_formation_add(sorter->formation,
-					 ws_key_entry(sorter->spec, values, isnull, pointer));
+	place = ws_formation_place(f);
+	first = sorter->spec->cols[0].attno - 1;
+	if (f->late != NULL && !isnull[first] && ws_late_put(f->late, values[first], place))
+		ws_formation_add(f, ws_entry_make(0, pointer));
+	else
+		ws_formation_add(f, ws_key_entry(sorter->spec, values, isnull, pointer));
 	MemoryContextSwitchTo(old);
 }
 
@@ -344,6 +357,7 @@ ws_sorter_perform(WsSorter *sorter)
 	/* a window over a table takes all the memory there is */
 	ws_formation_sort_rest(f, sorter->random_access,
 						   sorter->rel != NULL ? sorter->budget : AHEAD(sorter->budget));
+	ws_late_stop(f->late);
 	ws_spool_finish(sorter->spool);
 
 	if (f->nruns == 0 && (sorter->random_access || f->map->count <= f->piece))
@@ -566,6 +580,7 @@ ws_sorter_destroy(WsSorter *sorter)
 	ws_ahead_stop(sorter->ahead);
 	ws_heap_stop(sorter->heap);
 	ws_keys_stop(sorter->keys);
+	ws_late_stop(sorter->formation->late);
 	ws_formation_close(sorter->formation);
 	ws_helper_stop(sorter->writer);
 	ws_spool_destroy(sorter->spool);

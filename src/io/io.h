@@ -58,6 +58,7 @@ extern bool ws_thread_wanted(int threads, bool worthwhile);
 extern void ws_helper_submit(WsHelper *h, WsChore *chore);
 extern void ws_helper_submit_lazily(WsHelper *h, WsChore *chore);
 extern bool ws_chore_is_done(const WsChore *chore);
+extern bool ws_chore_is_idle(const WsChore *chore);
 extern bool ws_helper_wait(WsHelper *h, WsChore *chore);
 extern bool ws_helper_is_stopping(WsHelper *h);
 extern void ws_helper_stop(WsHelper *h);

@@ -65,6 +65,7 @@ typedef struct WsKeyColumn
 	bool		null_apart;		/* a null byte for nulls only */
 	bool		tells_null;		/* its terminator says whether the next column is null */
 	SortSupport abbreviate;		/* makes abbreviated keys, or NULL */
+	struct WsIcu *icu;			/* makes them of text, or NULL */
 	struct WsTransform *transform;	/* guesses, or NULL */
 	bool		padded;			/* trailing blanks do not count (bpchar) */
 } WsKeyColumn;
@@ -180,6 +181,15 @@ extern bool ws_transformable(Oid collation);
 extern WsTransform *ws_transform_create(Oid collation);
 extern Size ws_transform(const WsTransform *transform, const char *text, Size n,
 						 Size wanted, char *out);
+
+/* ---- icu.c: abbreviated keys of text under collations of ICU ---- */
+typedef struct WsIcu WsIcu;
+
+extern WsIcu *ws_icu_create(Oid collation);
+extern bool ws_icu_key(const WsIcu *icu, const char *text, Size n, uint64 *key);
+extern void ws_icu_failed(void) __attribute__((noreturn));
+extern Size ws_icu_length(const WsKeyColumn *col, const char *text, Size n);
+extern Datum ws_icu_abbreviate(Datum original, SortSupport ssup);
 
 /* ---- normalize.c: pure ---- */
 extern WsEntry ws_key_entry(const WsKeySpec *spec, const Datum *values,

@@ -117,6 +117,22 @@ init_sort_support(SortSupport ssup, AttrNumber attno, Oid sortop, Oid collation,
 	PrepareSortSupportFromOrderingOp(sortop, ssup);
 }
 
+/* Is it text, of whatever collation, that the operator orders? */
+bool
+ws_key_is_text(Oid sortop, bool *padded)
+{
+	Oid			opfamily;
+	Oid			opcintype;
+	bool		descending;
+	Oid			proc;
+
+	if (!ws_ordering_op(sortop, &opfamily, &opcintype, &descending))
+		return false;
+	proc = get_opfamily_proc(opfamily, opcintype, opcintype, BTORDER_PROC);
+	*padded = proc == F_BPCHARCMP;
+	return proc == F_BTTEXTCMP || proc == F_BPCHARCMP;
+}
+
 /*
  * Sets the encoding of a column that only its comparator can order wholly:
  * SortSupport's abbreviated keys if it makes any that compare as integers.
@@ -138,22 +154,12 @@ find_abbreviation(WsKeyColumn *col, Oid sortop, Oid collation)
 		col->encoding = WS_ENC_ABBREVIATED;
 	col->width = sizeof(Datum);
 	col->abbreviate = ssup;
-}
-
-/* Is it text, of whatever collation, that the operator orders? */
-bool
-ws_key_is_text(Oid sortop, bool *padded)
-{
-	Oid			opfamily;
-	Oid			opcintype;
-	bool		descending;
-	Oid			proc;
-
-	if (!ws_ordering_op(sortop, &opfamily, &opcintype, &descending))
-		return false;
-	proc = get_opfamily_proc(opfamily, opcintype, opcintype, BTORDER_PROC);
-	*padded = proc == F_BPCHARCMP;
-	return proc == F_BTTEXTCMP || proc == F_BPCHARCMP;
+	if (col->encoding == WS_ENC_ABBREVIATED && ws_key_is_text(sortop, &col->padded) &&
+		(col->icu = ws_icu_create(collation)) != NULL)
+	{
+		ssup->abbrev_converter = ws_icu_abbreviate;
+		ssup->ssup_extra = col;
+	}
 }
 
 /* Makes the column one whose order is guessed, if it can be. */

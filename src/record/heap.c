@@ -112,7 +112,7 @@ part_of(Size room)
 	return MAXALIGN_DOWN(Max(2 * BLCKSZ, Min(room / 64, PART)));
 }
 
-/* Bytes of an arena that are lost at the ends of the last parts. */
+/* Bytes of an arena that the sides leave of their last parts. */
 static inline Size
 spare(Size room)
 {

@@ -122,7 +122,7 @@ typedef struct WsHeap
 	Size		head;			/* the next to hand out */
 	Size		prefetched;		/* of the copies, the CPU has been asked for */
 	Size		batch;			/* rows to ask for next time */
-	const WsEntry *order;		/* by row: (pointer, position), in block order; while it is fetched */
+	const WsEntry *order;		/* by row: (pointer, position), in block order; until ws_heap_order_ahead */
 	uint32	   *where;			/* by position: place in the arena */
 	char	   *arena;
 	Size		room;			/* bytes */

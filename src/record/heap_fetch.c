@@ -95,6 +95,7 @@ make_room(WsHeap *h, WsHeapSide *side, Size bytes)
 
 		if (start + bytes > h->room)
 			return NULL;
+		side->wanted += side->end - side->used; /* what a part has too little of, rows take as well */
 		side->used = start;
 		side->end = Min(start + h->part, h->room);
 	}

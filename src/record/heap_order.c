@@ -6,8 +6,8 @@
  * out the rows of this one.  Without a helper, or where the merge has to stay with the backend,
  * the backend does it when it comes to it.
  *
- * While a window is fetched, both fetch (io/team.c), and its pointers are needed.  So there is room
- * for those of one window only, and windows are the larger for it.
+ * While a window is fetched, its pointers are needed, and both fetch (io/team.c) where blocks are read
+ * directly.  So there is room for the pointers of one window only, and windows are the larger for it.
  *
  * Memory: 16 bytes a pointer.
  *-------------------------------------------------------------------------
@@ -48,7 +48,12 @@ take_chore(WsChore *chore)
 static void
 prepare(WsHeapOrder *o, Size wanted)
 {
-	ws_region_commit(o->region, wanted * sizeof(WsEntry));
+	Size		bytes = wanted * sizeof(WsEntry);
+
+	/* longer rows: what their pointers leave is for the window */
+	if (o->region->committed > bytes + bytes / 4)
+		ws_region_shrink(o->region, bytes);
+	ws_region_commit(o->region, bytes);
 	o->entries = (WsEntry *) o->region->base;
 	o->wanted = wanted;
 }

@@ -4,7 +4,8 @@
  * Rows are appended in memory until the caller says that work_mem is used up
  * (ws_spool_spill); from then on the memory is a write buffer in front of a
  * temporary file that takes large sequential writes.  With a helper there are
- * WS_SPOOL_BUFFERS of them: one is filled while others are being written.
+ * WS_SPOOL_BUFFERS of them: one is filled while others, and what was in
+ * memory until then, are being written.
  * Afterwards any row is read through a mapping, in place: a slot can point
  * straight at it.  (The record store of WiscSort, on the page cache instead of
  * PMEM.)
@@ -22,8 +23,8 @@
  * A pointer is (offset of the row + 6) in units of the strictest alignment of
  * the columns, 4 or 8 bytes, which is also what the data is aligned to.
  *
- * Memory: while in memory, the rows; later, the write buffers, of which the
- * first grows for a row that is larger than it.  Mapped file pages belong to the system.
+ * Memory: while in memory, the rows; later, what is not yet written of them and the write buffers, of
+ * which the first grows for a row that is larger than it.  Mapped file pages belong to the system.
  * On error: the file and the memory go with their owners (io/tempfile.c,
  * io/region.c).  Reading is in spoolread.c.
  *-------------------------------------------------------------------------
@@ -199,9 +200,9 @@ keep_backlog(WsSpool *spool, int pieces)
 
 /*
  * Moves the rows to a temporary file; from here on at most `memory` bytes of
- * memory are used (a larger row excepted).  `writer`, which may be NULL,
- * writes from then on, a backlog first as described for keep_backlog.  Raises the
- * errors of ws_tempfile_write.
+ * memory are used, the backlog and a larger row excepted.  `writer`, which may be NULL,
+ * writes from then on, the backlog as described for keep_backlog.  With `pieces` 0 there is
+ * none.  Raises the errors of ws_tempfile_write.
  */
 void
 ws_spool_spill(WsSpool *spool, Size memory, WsHelper *writer, int pieces)
@@ -214,7 +215,7 @@ ws_spool_spill(WsSpool *spool, Size memory, WsHelper *writer, int pieces)
 		memory = TYPEALIGN_DOWN(4096, memory / WS_SPOOL_BUFFERS);
 	}
 	spool->buffer_size = memory - FLUSH_ALIGN;
-	if (spool->writer == NULL || !keep_backlog(spool, pieces))
+	if (spool->writer == NULL || pieces == 0 || !keep_backlog(spool, pieces))
 	{
 		spool->room = 0;			/* not one of the buffers yet */
 		flush_buffer(spool);

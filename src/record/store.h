@@ -30,7 +30,7 @@ typedef struct WsSpool
 	WsSpoolColumn *columns;
 	int			shift;			/* log2 of the pointer's unit, in bytes */
 	uint64		nrows;
-	WsRegion   *region;			/* all rows, or the write buffers */
+	WsRegion   *region;			/* all rows; later their backlog and the write buffers */
 	char	   *buffer;			/* where rows go: in region */
 	Size		room;			/* bytes usable from there */
 	Size		buffered;		/* of them, used */
@@ -44,8 +44,8 @@ typedef struct WsSpool
 	int			pieces;			/* of them, to be given to it with each buffer */
 	int			nlate;			/* pieces given so far */
 	WsWrite		late[WS_SPOOL_BUFFERS];	/* the last of these */
-	Size		peak_memory;	/* bytes, most since the spool has a file */
-	int64		flushed;		/* bytes in the file; offset of the buffer */
+	Size		peak_memory;	/* bytes of buffers, most since the spool has a file */
+	int64		flushed;		/* bytes in the file, or on their way; offset of the buffer */
 	WsTempFile *file;			/* NULL while all rows are in memory */
 	const char *map;			/* mapping of the file */
 	int64		mapped;			/* bytes of it */

@@ -311,6 +311,7 @@ close_piece(WsFormation *f)
 	WsPiece    *p = &f->pieces[f->current];
 	Size		room;
 
+	ws_late_finish(f->late);
 	p->entries = piece_entries(f, f->current, &room);
 	p->n = f->map->count - (p->entries - f->map->entries);
 	Assert(p->n <= room);

@@ -66,6 +66,17 @@ extern bool ws_run_is_last_block(const WsRunReader *r);
 extern WsEntry ws_run_entry(WsRunReader *r, uint64 index);
 extern void ws_run_release(WsRun *run);
 
+/* ---- late.c: keys that a helper makes while more rows come ---- */
+typedef struct WsLate WsLate;
+
+#define WS_LATE_BYTES	((Size) 64 * 1024)
+
+extern WsLate *ws_late_create(const WsKeySpec *spec, int threads, bool worthwhile);
+extern bool ws_late_put(WsLate *l, Datum value, WsEntry *entry);
+extern void ws_late_finish(WsLate *l);
+extern Size ws_late_memory(const WsLate *l);
+extern void ws_late_stop(WsLate *l);
+
 /* ---- formation.c ---- */
 #define WS_MAX_LEVELS	32
 
@@ -95,6 +106,7 @@ typedef struct WsFormation
 	Size		end;			/* of the current piece, in entries of the map */
 	bool		overflowed;		/* the IndexMap has been full: pieces are written */
 	WsHelper   *helper;			/* sorts and writes pieces, or NULL */
+	WsLate	   *late;			/* completes entries before they are sorted, or NULL */
 	Size		block_size;		/* bytes; 0 until the first run */
 	char	   *block;			/* write buffer of that size */
 	int			fan_in;			/* runs that can be merged at once */
@@ -126,13 +138,21 @@ extern Size ws_formation_memory(const WsFormation *f);
 extern void ws_formation_close(WsFormation *f);
 
 /*
- * Takes one entry in.  May sort, write a run, and merge; raises their errors.
+ * Returns where the next entry goes.  May sort, write a run, and merge; raises
+ * their errors.
  */
-static inline void
-ws_formation_add(WsFormation *f, WsEntry entry)
+static inline WsEntry *
+ws_formation_place(WsFormation *f)
 {
 	if (unlikely(f->map->count >= f->end))
 		ws_formation_next_piece(f);
+	return f->map->entries + f->map->count;
+}
+
+/* Takes in one entry, after ws_formation_place. */
+static inline void
+ws_formation_add(WsFormation *f, WsEntry entry)
+{
 	ws_indexmap_append(f->map, entry);
 	f->entries++;
 }

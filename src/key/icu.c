@@ -1,0 +1,122 @@
+/*-------------------------------------------------------------------------
+ * icu.c - abbreviated keys of text under collations of ICU.
+ *
+ * The first eight bytes of ICU's sort key, as PostgreSQL's varstr_abbrev_convert makes them in
+ * databases of UTF-8, but without its statistics, which are there to give abbreviation up, and with nothing
+ * that is the backend's own: a helper can make them, too (late.c).  Collators are not changed by
+ * this, and ICU lets several threads use one that nobody changes.
+ *
+ * Its headers may be missing, and the server may have been linked with another ICU than
+ * theirs, whose functions have other names: then core's function makes the keys.
+ *-------------------------------------------------------------------------
+ */
+#include "key/key.h"
+
+#include "mb/pg_wchar.h"
+#include "port/pg_bswap.h"
+
+#if defined(HAVE_ICU) && defined(USE_ICU)
+#include <unicode/ucol.h>
+#include <unicode/uiter.h>
+
+#include "catalog/pg_collation.h"
+#include "utils/pg_locale.h"
+
+extern void uiter_setUTF8(UCharIterator *iter, const char *s, int32_t length) __attribute__((weak));
+extern int32_t ucol_nextSortKeyPart(const UCollator *coll, UCharIterator *iter, uint32_t state[2],
+									uint8_t *dest, int32_t count, UErrorCode *status) __attribute__((weak));
+
+struct WsIcu
+{
+	const UCollator *collator;	/* the server's: it stays */
+};
+
+/*
+ * How to make keys of text under a collation, in CurrentMemoryContext; NULL where
+ * that is not done here.
+ */
+WsIcu *
+ws_icu_create(Oid collation)
+{
+	pg_locale_t locale;
+	WsIcu	   *icu;
+
+	if (uiter_setUTF8 == NULL || ucol_nextSortKeyPart == NULL ||
+		!OidIsValid(collation) || GetDatabaseEncoding() != PG_UTF8)
+		return NULL;
+	locale = pg_newlocale_from_collation(collation);
+	if (locale == NULL || locale->provider != COLLPROVIDER_ICU)
+		return NULL;
+	icu = palloc(sizeof(WsIcu));
+	icu->collator = locale->info.icu.ucol;
+	return icu;
+}
+
+/*
+ * Sets *key to the key of a text of n bytes, which compares as an unsigned integer.  False if
+ * ICU reports an error.  Callable from helpers.
+ */
+bool
+ws_icu_key(const WsIcu *icu, const char *text, Size n, uint64 *key)
+{
+	UCharIterator iter;
+	uint32_t	state[2] = {0, 0};
+	UErrorCode	status = U_ZERO_ERROR;
+	uint64		bytes = 0;
+
+	uiter_setUTF8(&iter, text, (int32_t) n);
+	(void) ucol_nextSortKeyPart(icu->collator, &iter, state, (uint8_t *) &bytes, sizeof(bytes), &status);
+	*key = pg_ntoh64(bytes);
+	return U_SUCCESS(status);
+}
+
+#else							/* no ICU */
+
+WsIcu *
+ws_icu_create(Oid collation)
+{
+	return NULL;
+}
+
+bool
+ws_icu_key(const WsIcu *icu, const char *text, Size n, uint64 *key)
+{
+	return false;
+}
+#endif
+
+/* Raises what a failure of ws_icu_key means. */
+void
+ws_icu_failed(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_EXTERNAL_ROUTINE_EXCEPTION),
+			 errmsg("could not make a sort key of a text"),
+			 errdetail("ICU reported an error.")));
+}
+
+/* Bytes of a text that count. */
+Size
+ws_icu_length(const WsKeyColumn *col, const char *text, Size n)
+{
+	if (col->padded)
+		while (n > 0 && text[n - 1] == ' ')
+			n--;
+	return n;
+}
+
+/* What SortSupport's abbrev_converter is. */
+Datum
+ws_icu_abbreviate(Datum original, SortSupport ssup)
+{
+	const WsKeyColumn *col = ssup->ssup_extra;
+	struct varlena *text = PG_DETOAST_DATUM_PACKED(original);
+	Size		n = ws_icu_length(col, VARDATA_ANY(text), VARSIZE_ANY_EXHDR(text));
+	uint64		key;
+
+	if (!ws_icu_key(col->icu, VARDATA_ANY(text), n, &key))
+		ws_icu_failed();
+	if ((Pointer) text != DatumGetPointer(original))
+		pfree(text);
+	return UInt64GetDatum(key);
+}
