@@ -34,7 +34,7 @@ Datum
 wiscsort_version(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_TEXT_P(cstring_to_text(psprintf(
-		"wiscsort %s, built for PostgreSQL %s; libhwy: %s; libaio: %s; libpmem: %s",
+		"wiscsort %s, built for PostgreSQL %s; libhwy: %s; libaio: %s; libpmem: %s; ICU: %s",
 		WS_VERSION, PG_MAJORVERSION,
 #ifdef HAVE_LIBHWY
 		"yes (vqsort)",
@@ -47,9 +47,14 @@ wiscsort_version(PG_FUNCTION_ARGS)
 		"missing, not needed yet",
 #endif
 #ifdef HAVE_LIBPMEM
-		"yes, loaded for tables on persistent memory"
+		"yes, loaded for tables on persistent memory",
 #else
-		"missing (tables on persistent memory are mapped as any other)"
+		"missing (tables on persistent memory are mapped as any other)",
+#endif
+#if defined(HAVE_ICU) && defined(USE_ICU)
+		"yes"
+#else
+		"missing (PostgreSQL makes the keys of text under its collations)"
 #endif
 		)));
 }
