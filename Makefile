@@ -117,10 +117,10 @@ test/unit/%: test/unit/%.c test/unit/unit.h $(wildcard src/*/*.h src/*.h) src/me
 	$(CC) $(UNIT_CFLAGS) -o $@ $< -lm
 
 libraries:
-	@echo "libhwy:  $(if $(WITH_LIBHWY),found (sort kernel vqsort),missing: the sort kernel is PostgreSQL's sort_template)"
-	@echo "libaio:  $(if $(WITH_LIBAIO),found,missing) (not used by this version)"
-	@echo "libpmem: $(if $(WITH_LIBPMEM),found,missing: tables on persistent memory are mapped as any other)"
-	@echo "ICU:     $(if $(WITH_ICU),found,missing: its headers. Text under its collations is sorted by keys that PostgreSQL makes)"
+	@echo "libhwy:  $(if $(filter yes,$(WITH_LIBHWY)),found (sort kernel vqsort),missing: the sort kernel is PostgreSQL's sort_template)"
+	@echo "libaio:  $(if $(filter yes,$(WITH_LIBAIO)),found,missing) (not used by this version)"
+	@echo "libpmem: $(if $(filter yes,$(WITH_LIBPMEM)),found,missing: tables on persistent memory are mapped as any other)"
+	@echo "ICU:     $(if $(filter yes,$(WITH_ICU)),found,missing: its headers. Text under its collations is sorted by keys that PostgreSQL makes)"
 all: libraries
 
 endif
