@@ -67,7 +67,7 @@ else
 
 # Optional libraries.  Debian's libaio has no .pc file, hence the second probe.
 found = $(shell $(PKG_CONFIG) --exists $(1) 2>/dev/null && echo yes)
-header = $(shell echo '\#include <$(1)>' | $(or $(CC),cc) -E -x c - >/dev/null 2>&1 && echo yes)
+header = $(shell printf '\043include <$(1)>\n' | $(or $(CC),cc) -E -x c - >/dev/null 2>&1 && echo yes)
 HAVE_CXX := $(shell $(CXX) --version >/dev/null 2>&1 && echo yes)
 WITH_LIBHWY ?= $(if $(HAVE_CXX),$(call found,libhwy libhwy-contrib))
 WITH_LIBAIO ?= $(or $(call found,libaio),$(call header,libaio.h))
