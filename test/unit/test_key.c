@@ -132,7 +132,7 @@ reference(const WsKeyColumn *col, Compare compare, Value a, Value b)
 static WsKeyColumn
 column(WsEncoding encoding, int width, int options)
 {
-	WsKeyColumn col = {1, encoding, width, options & 1, (options & 2) != 0, (options & 4) != 0, false, false, NULL, NULL, false};
+	WsKeyColumn col = {1, encoding, width, options & 1, (options & 2) != 0, (options & 4) != 0, false, false, NULL, NULL, NULL, false};
 
 	col.null_apart = ws_null_apart(encoding, col.nulls_first, col.descending, (options & 8) != 0);
 	return col;
