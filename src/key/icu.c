@@ -7,7 +7,9 @@
  * this, and ICU lets several threads use one that nobody changes.
  *
  * Its headers may be missing, and the server may have been linked with another ICU than
- * theirs, whose functions have other names: then core's function makes the keys.
+ * theirs, whose functions have other names: then core's function makes the keys.  It does, too, where
+ * several versions of ICU are loaded, because another extension brought one: a collator of
+ * one must not come to functions of another.
  *-------------------------------------------------------------------------
  */
 #include "key/key.h"
@@ -16,6 +18,7 @@
 #include "port/pg_bswap.h"
 
 #if defined(HAVE_ICU) && defined(USE_ICU)
+#include <dlfcn.h>
 #include <unicode/ucol.h>
 #include <unicode/uiter.h>
 
@@ -25,6 +28,31 @@
 extern void uiter_setUTF8(UCharIterator *iter, const char *s, int32_t length) __attribute__((weak));
 extern int32_t ucol_nextSortKeyPart(const UCollator *coll, UCharIterator *iter, uint32_t state[2],
 									uint8_t *dest, int32_t count, UErrorCode *status) __attribute__((weak));
+
+#define OLDEST	40				/* versions that there may be */
+#define NEWEST	150
+
+/* Is the only ICU in this process that of the headers, and so the server's? */
+static bool
+is_servers(void)
+{
+	static int	answer = -1;
+
+	if (answer < 0)
+	{
+		int			versions = 0;
+
+		for (int i = OLDEST; i <= NEWEST; i++)
+		{
+			char		name[32];
+
+			snprintf(name, sizeof(name), "ucol_open_%d", i);
+			versions += dlsym(RTLD_DEFAULT, name) != NULL;
+		}
+		answer = versions == 1 && uiter_setUTF8 != NULL && ucol_nextSortKeyPart != NULL;
+	}
+	return answer;
+}
 
 struct WsIcu
 {
@@ -41,8 +69,7 @@ ws_icu_create(Oid collation)
 	pg_locale_t locale;
 	WsIcu	   *icu;
 
-	if (uiter_setUTF8 == NULL || ucol_nextSortKeyPart == NULL ||
-		!OidIsValid(collation) || GetDatabaseEncoding() != PG_UTF8)
+	if (!OidIsValid(collation) || GetDatabaseEncoding() != PG_UTF8 || !is_servers())
 		return NULL;
 	locale = pg_newlocale_from_collation(collation);
 	if (locale == NULL || locale->provider != COLLPROVIDER_ICU)

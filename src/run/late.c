@@ -104,10 +104,9 @@ take_back(WsLate *l, Block *b)
 static bool
 start(WsLate *l)
 {
-	if (l->seen++ < FIRST)
+	/* once only: the system may have no thread to give */
+	if (l->seen > FIRST || l->seen++ < FIRST)
 		return false;
-	if (l->seen > FIRST + 1)
-		return false;			/* the system had no thread to give */
 	l->helper = ws_helper_start(l->threads, true);
 	if (l->helper == NULL)
 		return false;
