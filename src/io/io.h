@@ -75,6 +75,10 @@ typedef struct WsTeam
 	WsChore		chore;			/* must be first */
 	WsHelper   *helper;
 	bool		on_duty;
+	bool		modest;			/* leaves processors to others */
+	uint64		watched;		/* when the helper has last looked for them, ns */
+	uint64		waited;			/* what backend and helper had waited for processors until then, ns */
+	uint64		rest_until;		/* ns */
 	volatile bool dismissed;
 	WsTeamWork	work;			/* of the loop */
 	void	   *arg;
@@ -85,8 +89,8 @@ typedef struct WsTeam
 	volatile bool fault;		/* one of them could not read its mapping */
 } WsTeam;
 
-extern void ws_team_init(WsTeam *team, WsHelper *helper);
-extern void ws_team_start(WsTeam *team);
+extern void ws_team_init(WsTeam *team, WsHelper *helper, bool modest);
+extern void ws_team_call(WsTeam *team);
 extern void ws_team_end(WsTeam *team);
 extern bool ws_team_run(WsTeam *team, WsTeamWork work, void *arg, int n);
 

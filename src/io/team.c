@@ -9,6 +9,10 @@
  * nothing: the backend does its items, too.  One that loses its processor in the middle
  * of an item is waited for.
  *
+ * Two threads take from others twice what core's sort takes, and gain nothing if they only
+ * wait for each other's processors.  So the helper of a modest team looks from time to time at how
+ * long the two have waited in run queues (Linux), and takes a rest if that is much.
+ *
  * At the end of a loop the backend waits for the one item that the helper may have
  * in hand.  It sees no interrupts there, and may hold locks: items are short.
  *
@@ -18,11 +22,20 @@
  */
 #include "io/io.h"
 
+#include <fcntl.h>
 #include <sched.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "storage/s_lock.h"
 
 #define SPINS		2000	/* between two looks at whether somebody else needs the processor */
+#define LOOK		64		/* items between two looks at the clock */
+
+#define MS			UINT64CONST(1000000)	/* ns */
+#define WATCH		(20 * MS)	/* between two looks at the run queues */
+#define REST		(200 * MS)
+#define MUCH(ns)	((ns) / 5 * 2)	/* waiting in that time is reason for a rest */
 
 /* Of a turn: number of the loop, its items, and those taken by each side. */
 #define TURN(loop, items)	((uint64) (loop) << 24 | (uint64) (items) << 16)
@@ -36,6 +49,52 @@ static inline bool
 exhausted(uint64 turn)
 {
 	return FRONT(turn) + BACK(turn) >= ITEMS(turn);
+}
+
+static uint64
+now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * UINT64CONST(1000000000) + t.tv_nsec;
+}
+
+/* ns that a thread has been ready to run and did not, from its schedstat; 0 if the system does not say. */
+static uint64
+waited(const char *schedstat)
+{
+	char		text[128];
+	uint64		running;
+	uint64		waiting;
+	ssize_t		n;
+	int			fd = open(schedstat, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return 0;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[Max(n, 0)] = '\0';
+	return sscanf(text, UINT64_FORMAT " " UINT64_FORMAT, &running, &waiting) == 2 ? waiting : 0;
+}
+
+/* Have backend and helper waited for processors since the last look?  Called by the helper. */
+static bool
+crowded(WsTeam *team)
+{
+	uint64		time = now();
+	uint64		passed = time - team->watched;
+	uint64		before = team->waited;
+
+	if (!team->modest || passed < WATCH)
+		return false;
+	/* the process's first thread is the backend */
+	team->waited = waited("/proc/self/schedstat") + waited("/proc/thread-self/schedstat");
+	team->watched = time;
+	if (passed == time || team->waited - before <= MUCH(passed))
+		return false;
+	team->rest_until = time + REST;
+	return true;
 }
 
 /* Does one item for the helper. */
@@ -61,6 +120,7 @@ serve(WsChore *chore)
 {
 	WsTeam	   *team = (WsTeam *) chore;
 	int			idle = 0;
+	int			done = 0;
 
 	while (!team->dismissed && !ws_helper_is_stopping(team->helper))
 	{
@@ -70,31 +130,45 @@ serve(WsChore *chore)
 		{
 			SPIN_DELAY();
 			if (++idle % SPINS == 0)
+			{
 				sched_yield();
+				if (crowded(team))
+					return;
+			}
 		}
 		else if (pg_atomic_compare_exchange_u64(&team->turn, &turn, turn + ONE_BACK))
 		{
 			serve_item(team, ITEMS(turn) - 1 - BACK(turn));
 			idle = 0;
+			if (++done % LOOK == 0 && crowded(team))
+				return;
 		}
 	}
 }
 
-/* Prepares a team of the backend and `helper`, which is not on duty yet. */
+/*
+ * Prepares a team of the backend and `helper`, which is not on duty yet.  A modest one rests
+ * while others need the processors.
+ */
 void
-ws_team_init(WsTeam *team, WsHelper *helper)
+ws_team_init(WsTeam *team, WsHelper *helper, bool modest)
 {
 	memset(team, 0, sizeof(WsTeam));
 	team->chore.run = serve;
 	team->helper = helper;
+	team->modest = modest;
 	pg_atomic_init_u64(&team->turn, 0);
 	pg_atomic_init_u32(&team->served, 0);
 }
 
-/* From now on the helper does nothing else. */
+/* From now on the helper does nothing else, unless it takes a rest: to be called again from time to time. */
 void
-ws_team_start(WsTeam *team)
+ws_team_call(WsTeam *team)
 {
+	if (team->on_duty && ws_chore_is_done(&team->chore))
+		ws_team_end(team);
+	if (team->on_duty || (team->rest_until > 0 && now() < team->rest_until))
+		return;
 	team->dismissed = false;
 	ws_helper_submit(team->helper, &team->chore);
 	team->on_duty = true;
@@ -105,7 +179,8 @@ void
 ws_team_end(WsTeam *team)
 {
 	team->dismissed = true;
-	(void) ws_helper_wait(team->helper, &team->chore);
+	if (team->on_duty)
+		(void) ws_helper_wait(team->helper, &team->chore);
 	team->on_duty = false;
 }
 

@@ -79,7 +79,7 @@ ws_heap_create(Relation rel, const WsPointers *pointers, Size memory, Size most)
 		(ws_direct_read == WS_DIRECT_AUTO && blocks <= (BlockNumber) effective_cache_size))
 		h->direct = ws_direct_create(rel);
 	h->team = palloc(sizeof(WsTeam));
-	ws_team_init(h->team, h->source->helper);
+	ws_team_init(h->team, h->source->helper, ws_read_threads < 0);
 	h->touching = palloc(WS_HEAP_TOUCHED * sizeof(WsDirectBlock));
 	pg_atomic_init_u64(&h->used, 0);
 	ws_heap_restart(h, 0);
@@ -166,7 +166,7 @@ lay_out(WsHeap *h)
 	/* a row begins before its first byte, and ends as much after its room */
 	h->room = h->region->base + h->region->committed - h->arena - WS_ROW_FRONT;
 	h->room = Min(h->room, (Size) WS_NO_ROOM * MAXIMUM_ALIGNOF);
-	h->part = h->team->on_duty ? part_of(h->room) : h->room;
+	h->part = h->together ? part_of(h->room) : h->room;
 	pg_atomic_write_u64(&h->used, 0);
 	memset(h->sides, 0, sizeof(h->sides));
 }
@@ -186,7 +186,6 @@ static bool
 fill(WsHeap *h)
 {
 	const WsPointers *pointers = &h->source->pointers;
-	bool		together;
 
 	h->first += h->rows;
 	h->head = h->prefetched = 0;
@@ -195,13 +194,12 @@ fill(WsHeap *h)
 		return false;
 	if (pointers->give_back != NULL)
 		h->memory = Min(h->least + pointers->give_back(pointers->source), h->region->reserved);
-	together = h->direct != NULL && h->source->helper != NULL && h->rows >= TEAM_ROWS;
-	if (together)
-		ws_team_start(h->team);
+	h->together = h->direct != NULL && h->source->helper != NULL && h->rows >= TEAM_ROWS;
+	if (h->together)
+		ws_team_call(h->team);
 	lay_out(h);
 	ws_heap_fetch(h);
-	if (together)
-		ws_team_end(h->team);
+	ws_team_end(h->team);
 	measure(h);
 	h->batch = Min(h->batch * BATCH_GROWTH, MAX_ROWS);
 	/* rows that found no room are looked for by their pointers */

@@ -131,6 +131,7 @@ typedef struct WsHeap
 	pg_atomic_uint64 used;		/* bytes taken */
 	WsHeapSide	sides[2];
 	WsTeam	   *team;			/* fetches blocks */
+	bool		together;		/* of this window, as far as processors allow */
 	WsDirectBlock *touching;	/* WS_HEAP_TOUCHED blocks, touched together */
 	int			holds;			/* of WS_DIRECT_BLOCKS of these */
 	WsDirectBlock *blocks;		/* one, whose blocks are fetched together */

@@ -364,6 +364,8 @@ ws_heap_fetch(WsHeap *h)
 		int			n[BATCH_HOLDS];
 
 		CHECK_FOR_INTERRUPTS();
+		if (h->together)
+			ws_team_call(h->team);
 		for (h->holds = 0; h->holds < BATCH_HOLDS && next < h->rows; h->holds++)
 		{
 			int			hold = h->holds;
