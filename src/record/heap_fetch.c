@@ -229,7 +229,7 @@ touch_rows(WsHeap *h, const WsDirectBlock *blocks, int n)
 		if (blocks[i].page != NULL)
 			ws_direct_touch(blocks[i].page, ws_pointer_offset(h->order[blocks[i].from].hi));
 	for (int i = 0; i < n; i++)
-		for (Size e = blocks[i].from; e < blocks[i].end && blocks[i].page != NULL; e++)
+		for (Size e = blocks[i].from; blocks[i].page != NULL && e < blocks[i].end; e++)
 			ws_direct_touch_row(blocks[i].page, ws_pointer_offset(h->order[e].hi));
 }
 
