@@ -8,13 +8,14 @@
  *
  *	1. Every run has a block in memory.  The least of their last entries is the
  *	   bound: no block that is still on disk has an entry below it.  (FMsort's
- *	   block read order is the sequence of these bounds.)
+ *	   block read order is the sequence of these bounds.)  So is the entry that ends a
+ *	   source's share of a batch.
  *	2. The entries up to the bound are copied from all blocks into one buffer.
  *	3. The buffer is sorted and handed out.  Few runs are merged two by two
  *	   instead, without branches: 3 ns an entry and pass, in cache.
  *
- * Each batch uses up at least one block, so that it holds about a block's
- * worth of entries.  Ties need no care: prefixes are whole keys.
+ * Without shares batches come in bursts: blocks of runs that are alike end at keys that are alike, so that
+ * one batch takes nearly all of every block, and the next ones little.  Ties need no care: prefixes are whole keys.
  *
  * Memory: two more blocks a run, for the buffer and the passes over it.
  *-------------------------------------------------------------------------
@@ -23,6 +24,13 @@
 
 /* Up to so many runs, merging two by two beats sorting: 3 passes against 17 ns. */
 #define MAX_PAIRWISE	8
+
+/*
+ * Entries of a batch, about: in cache, and no long wait for whoever wants only some of them.  And of a
+ * source's share at least, so that looking at all sources pays where one alone has the next entries.
+ */
+#define BATCH_ENTRIES	(8 * 1024)
+#define LEAST_SHARE		512
 
 /*
  * Lets the merge work by gathering, through a buffer of `room` entries that
@@ -135,6 +143,7 @@ ws_merge_gather_next(WsMerge *merge)
 	Size		lengths[MAX_PAIRWISE];
 	int			segments = 0;
 	Size		total = 0;
+	int			share = Max(BATCH_ENTRIES / merge->nsources, LEAST_SHARE);
 
 	for (int i = 0; i < merge->nsources; i++)
 	{
@@ -142,16 +151,19 @@ ws_merge_gather_next(WsMerge *merge)
 
 		if (s->next == s->end && !ws_source_load(s))
 			continue;
-		if (!ws_source_at_last_block(s))
+		if (s->end - s->next > share)
+			bound = Min(bound, ws_entry_int(s->next[share - 1]));
+		else if (!ws_source_at_last_block(s))
 			bound = Min(bound, ws_entry_int(s->end[-1]));
 	}
 	for (int i = 0; i < merge->nsources; i++)
 	{
 		WsSource   *s = &merge->sources[i];
-		Size		n = count_upto(s->next, s->end - s->next, bound);
+		Size		n;
 
-		if (n == 0)
+		if (s->next == s->end || ws_entry_int(*s->next) > bound)
 			continue;
+		n = count_upto(s->next, s->end - s->next, bound);
 		memcpy(merge->gathered + total, s->next, n * sizeof(WsEntry));
 		s->next += n;
 		total += n;

@@ -87,13 +87,13 @@ ws_spool_tuple(WsSpool *spool, uint64 pointer, HeapTuple tuple)
  * Copies rows out of the spool, one behind the other in `arena`: where[], which
  * has their pointers, becomes what ws_spool_tuple's t_data would be, length[]
  * its t_len.  Stops at a row that finds no room, is too long to be worth a
- * copy, or has a header that makes no sense.  Returns the number of rows
+ * copy, or has a header that makes no sense, and when `enough(arg)`, asked now and then, says so.  Returns the number of rows
  * copied; where[] is unchanged behind them.  Callable from helpers; prefetches
  * as the window does.
  */
 Size
 ws_spool_copy_rows(const WsSpool *spool, Size n, uint64 *where, uint32 *length,
-				   char *arena, Size room)
+				   char *arena, Size room, bool (*enough) (void *arg), void *arg)
 {
 	Size		used = 0;
 	Size		prefetched = 0;
@@ -107,6 +107,8 @@ ws_spool_copy_rows(const WsSpool *spool, Size n, uint64 *where, uint32 *length,
 		{
 			Size		end = Min(i + 2 * WS_PREFETCH_GROUP, n);
 
+			if (enough(arg))
+				return i;
 			for (; prefetched < end; prefetched++)
 				ws_spool_prefetch(spool, where[prefetched]);
 		}

@@ -63,7 +63,8 @@ extern void ws_spool_destroy(WsSpool *spool);
 /* ---- spoolread.c ---- */
 extern void ws_spool_tuple(WsSpool *spool, uint64 pointer, HeapTuple tuple);
 extern Size ws_spool_copy_rows(const WsSpool *spool, Size n, uint64 *where,
-							   uint32 *length, char *arena, Size room);
+							   uint32 *length, char *arena, Size room,
+							   bool (*enough) (void *arg), void *arg);
 extern WsKeyRows ws_spool_keys(WsSpool *spool);
 
 /* Bytes of a row before the place its pointer names. */
@@ -146,10 +147,11 @@ typedef struct WsAhead WsAhead;
 /* Rows in output order, the first of them copied out of the spool. */
 typedef struct WsAheadBatch
 {
-	WsChore		chore;			/* must be first */
+	WsChore		take;			/* must be first: asks for pointers */
+	WsChore		copy;			/* copies rows, until the backend needs the batch */
+	pg_atomic_uint32 owner;		/* which of the two has it */
 	WsAhead    *ahead;
 	Size		wanted;			/* pointers to ask for */
-	Size		share;			/* of them, to be copied at most */
 	Size		npointers;		/* asked for and there */
 	Size		ncopied;
 	bool		fault;			/* a page could not be read */
@@ -166,7 +168,6 @@ struct WsAhead
 	bool		pure;			/* the helper may call next */
 	Size		max_rows;		/* of a batch */
 	Size		arena_bytes;	/* of a batch */
-	Size		share;			/* rows of a batch that the helper copies */
 	int			current;
 	Size		head;			/* next row of the current batch */
 	Size		prefetched;		/* rows of it prefetched or copied */
