@@ -13,7 +13,7 @@
  *		run block		1/256 of the rest, 4 kB to 256 kB
  *		entries			all that is left (with what settling ties needs)
  * After the input the entries' memory holds the merge's blocks; of what they
- * leave, up to W/16 go to the rows that a helper reads ahead.  The window and
+ * leave, up to W/8 (3 MB at most) go to the rows that a helper reads ahead.  The window and
  * fixed structures take a few kB beside it.
  *
  * If the rows stay in their table (record/heap.c), the input is rows of a TID
@@ -36,7 +36,7 @@
 #define CLAMP(x, low, high)		Max((Size) (low), Min((Size) (x), (Size) (high)))
 #define SPOOL_BUFFER(w)			CLAMP((w) / 16, 8 * 1024, 64 * 1024)
 #define HELPED_BUFFERS(w)		CLAMP((w) / 16, 16 * 1024, 1024 * 1024)
-#define AHEAD(w)				CLAMP((w) / 16, 8 * 1024, 3 * 1024 * 1024)
+#define AHEAD(w)				CLAMP((w) / 8, 8 * 1024, 3 * 1024 * 1024)
 #define RUN_BLOCK(rest)			TYPEALIGN_DOWN(4096, CLAMP((rest) / 256, 4 * 1024, 256 * 1024))
 
 /*
