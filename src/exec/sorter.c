@@ -37,6 +37,7 @@
 #define SPOOL_BUFFER(w)			CLAMP((w) / 16, 8 * 1024, 64 * 1024)
 #define HELPED_BUFFERS(w)		CLAMP((w) / 16, 16 * 1024, 1024 * 1024)
 #define AHEAD(w)				CLAMP((w) / 8, 8 * 1024, 3 * 1024 * 1024)
+#define KEYS_AHEAD(w)			CLAMP((w) / 16, 8 * 1024, 256 * 1024)
 #define RUN_BLOCK(rest)			TYPEALIGN_DOWN(4096, CLAMP((rest) / 256, 4 * 1024, 256 * 1024))
 
 /*
@@ -49,7 +50,7 @@ memory_for_rows(const WsSorter *sorter)
 	Size		kept = 0;
 
 	if (sorter->keys_only)
-		kept = AHEAD(sorter->budget);
+		kept = KEYS_AHEAD(sorter->budget);
 	else if (sorter->rel != NULL)
 		kept = sorter->budget / 8;
 	else if (ws_thread_wanted(ws_write_threads, sorter->budget >= WS_HELPER_MEMORY))
@@ -321,7 +322,7 @@ read_keys(WsSorter *sorter)
 		entries.share = share_pointers;
 		MemoryContextSwitchTo(sorter->merge->context);
 	}
-	sorter->keys = ws_keys_create(&entries, Min(AHEAD(sorter->budget), sorter->budget - Min(used, sorter->budget)),
+	sorter->keys = ws_keys_create(&entries, Min(KEYS_AHEAD(sorter->budget), sorter->budget - Min(used, sorter->budget)),
 								  sorter->formation->entries);
 }
 
@@ -334,10 +335,10 @@ static void
 read_ahead(WsSorter *sorter)
 {
 	Size		used = memory_used(sorter);
-	Size		memory = AHEAD(sorter->budget);
+	Size		memory = Min(AHEAD(sorter->budget), sorter->budget - Min(used, sorter->budget));
 	WsPointers	pointers = {next_pointers, share_pointers, settle_pointers, NULL, sorter};
 
-	if (sorter->random_access || used + memory > sorter->budget)
+	if (sorter->random_access || memory < AHEAD(sorter->budget) / 2)
 		return;
 	if (sorter->merge != NULL)
 		MemoryContextSwitchTo(sorter->merge->context);
@@ -356,7 +357,8 @@ ws_sorter_perform(WsSorter *sorter)
 	note_memory(sorter);
 	/* a window over a table takes all the memory there is */
 	ws_formation_sort_rest(f, sorter->random_access,
-						   sorter->rel != NULL ? sorter->budget : AHEAD(sorter->budget));
+						   sorter->rel != NULL ? sorter->budget :
+						   sorter->keys_only ? KEYS_AHEAD(sorter->budget) : AHEAD(sorter->budget));
 	ws_late_stop(f->late);
 	ws_spool_finish(sorter->spool);
 

@@ -65,10 +65,13 @@ take_chore(WsChore *chore)
 	take_pointers((WsAheadBatch *) chore);
 }
 
+/* Must the helper leave off copying? */
 static bool
-is_backends(void *batch)
+is_enough(void *arg)
 {
-	return pg_atomic_read_u32(&((WsAheadBatch *) batch)->owner) == BACKEND;
+	WsAheadBatch *b = arg;
+
+	return pg_atomic_read_u32(&b->owner) == BACKEND || ws_helper_is_stopping(b->ahead->helper);
 }
 
 static void
@@ -84,7 +87,7 @@ copy_chore(WsChore *chore)
 	{
 		ws_fault_jump = &jump;
 		b->ncopied = ws_spool_copy_rows(b->ahead->spool, b->npointers, b->where, b->length,
-										b->arena, b->ahead->arena_bytes, is_backends, b);
+										b->arena, b->ahead->arena_bytes, is_enough, b);
 	}
 	else
 		b->fault = true;
