@@ -310,6 +310,13 @@ ws_chore_is_done(const WsChore *chore)
 	return pg_atomic_read_u32((pg_atomic_uint32 *) &chore->state) == WS_CHORE_DONE;
 }
 
+/* Has it been submitted, and is not done? */
+bool
+ws_chore_is_queued(const WsChore *chore)
+{
+	return pg_atomic_read_u32((pg_atomic_uint32 *) &chore->state) == WS_CHORE_QUEUED;
+}
+
 /* Has it never been submitted, or been waited for since? */
 bool
 ws_chore_is_idle(const WsChore *chore)

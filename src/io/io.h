@@ -58,6 +58,7 @@ extern bool ws_thread_wanted(int threads, bool worthwhile);
 extern void ws_helper_submit(WsHelper *h, WsChore *chore);
 extern void ws_helper_submit_lazily(WsHelper *h, WsChore *chore);
 extern bool ws_chore_is_done(const WsChore *chore);
+extern bool ws_chore_is_queued(const WsChore *chore);
 extern bool ws_chore_is_idle(const WsChore *chore);
 extern bool ws_helper_wait(WsHelper *h, WsChore *chore);
 extern bool ws_helper_is_stopping(WsHelper *h);
@@ -102,6 +103,7 @@ typedef struct WsTempFile
 	File		file;
 	char	   *name;			/* as PostgreSQL names it in messages */
 	int64		size;			/* bytes written so far */
+	int64		extended;		/* bytes it has been made to have for ws_tempfile_prepare */
 	int			raw;			/* duplicate descriptor for helpers, or -1 */
 	WsMapping  *mapping;		/* or NULL */
 } WsTempFile;
@@ -120,6 +122,7 @@ typedef struct WsWrite
 extern WsTempFile *ws_tempfile_create(void);
 extern bool ws_tempfile_allow_helpers(WsTempFile *tf);
 extern void ws_tempfile_extend(WsTempFile *tf, Size bytes, int64 offset);
+extern void ws_tempfile_prepare(WsTempFile *tf, Size bytes, int64 offset);
 extern void ws_tempfile_charge(WsTempFile *tf);
 extern int	ws_raw_write(int fd, const void *data, Size bytes, int64 offset);
 extern int	ws_raw_read(int fd, void *data, Size bytes, int64 offset);

@@ -32,6 +32,9 @@
  */
 #define WRITE_PIECE		(64 * 1024)
 
+/* Bytes by which a file is made longer to have pages ready. */
+#define EXTENSION		((Size) 16 * 1024 * 1024)
+
 /* errno of a read that met the end of the file. */
 #define SHORT_FILE		(-1)
 
@@ -283,14 +286,37 @@ ws_write_start(WsHelper *h, WsWrite *w, WsTempFile *tf,
 }
 
 /*
+ * Has the system get pages for `bytes` bytes at `offset`, behind what has been given to helpers to
+ * write: by reading ahead where there is nothing yet.  Unlike a write, that does not wait for the
+ * file's lock, which a helper has nearly all the time.  To be followed by ws_tempfile_charge.
+ */
+void
+ws_tempfile_prepare(WsTempFile *tf, Size bytes, int64 offset)
+{
+	if (tf->extended < offset + (int64) bytes)
+	{
+		int64		extended = offset + bytes + EXTENSION;
+
+		if (FileTruncate(tf->file, extended, WAIT_EVENT_BUFFILE_TRUNCATE) != 0)
+			return;
+		tf->extended = extended;
+	}
+	(void) FilePrefetch(tf->file, offset, (int) bytes, WAIT_EVENT_BUFFILE_READ);
+}
+
+/*
  * Tells PostgreSQL how large the file has become, once helpers have written
- * all of it.
+ * all of it, and takes back what was prepared behind.
  */
 void
 ws_tempfile_charge(WsTempFile *tf)
 {
 	char		last;
 
+	if (tf->extended > tf->size &&
+		FileTruncate(tf->file, tf->size, WAIT_EVENT_BUFFILE_TRUNCATE) != 0)
+		ws_tempfile_failed(tf, true, errno);
+	tf->extended = 0;
 	if (tf->size > 0 && FileRead(tf->file, &last, 1, tf->size - 1, WAIT_EVENT_BUFFILE_READ) == 1)
 		(void) FileWrite(tf->file, &last, 1, tf->size - 1, WAIT_EVENT_BUFFILE_WRITE);
 }

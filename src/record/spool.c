@@ -34,6 +34,7 @@
 
 #include "access/tupmacs.h"
 #include "executor/tuptable.h"
+#include "portability/instr_time.h"
 #include "utils/memutils.h"
 
 #define FILE_MAGIC		"wiscsort spool 1\n\0\0\0\0\0\0"
@@ -84,11 +85,46 @@ ws_spool_create(TupleDesc desc, AttrNumber key_natts, Size memory)
 	return spool;
 }
 
+/* Bytes that pages are got ready for at a time, and how far ahead at most. */
+#define PREPARE_PIECE	((Size) 64 * 1024)
+#define PREPARE_AHEAD	((Size) 8 * 1024 * 1024)
+
+/* Microseconds for a piece, below which its pages were to be had for nothing, and waits to leave it at that. */
+#define PREPARE_CHEAP	40
+#define PREPARE_PAUSE	8
+
 /* Bytes from one buffer to the next, of several. */
 static inline Size
 stride(const WsSpool *spool)
 {
 	return spool->buffer_size + FLUSH_ALIGN;
+}
+
+/*
+ * Waits for a write.  Where a page costs more than what is written to it (a virtual machine whose host has
+ * to provide it: 4 us), the writer is slower than the backend, which meanwhile has pages provided for it.
+ */
+static void
+await_write(WsSpool *spool, WsWrite *w)
+{
+	spool->prepared = Max(spool->prepared, spool->flushed);
+	if (spool->prepare_pause > 0)
+		spool->prepare_pause--;
+	while (spool->prepare_pause == 0 && ws_chore_is_queued(&w->chore) &&
+		   spool->prepared < spool->flushed + (int64) PREPARE_AHEAD)
+	{
+		instr_time	start;
+		instr_time	end;
+
+		INSTR_TIME_SET_CURRENT(start);
+		ws_tempfile_prepare(spool->file, PREPARE_PIECE, spool->prepared);
+		spool->prepared += PREPARE_PIECE;
+		INSTR_TIME_SET_CURRENT(end);
+		INSTR_TIME_SUBTRACT(end, start);
+		if (INSTR_TIME_GET_MICROSEC(end) < PREPARE_CHEAP)
+			spool->prepare_pause = PREPARE_PAUSE;
+	}
+	ws_write_finish(spool->writer, w);
 }
 
 /* Waits for a piece of the backlog, and gives back the memory of it and those before. */
@@ -97,7 +133,7 @@ finish_piece(WsSpool *spool, int number)
 {
 	WsWrite    *w = &spool->late[number % WS_SPOOL_BUFFERS];
 
-	ws_write_finish(spool->writer, w);
+	await_write(spool, w);
 	ws_region_release(spool->region, (Size) w->offset + w->bytes);
 }
 
@@ -129,6 +165,7 @@ drain(WsSpool *spool)
 	for (int i = 0; i < WS_SPOOL_BUFFERS; i++)
 		ws_write_finish(spool->writer, &spool->writes[i]);
 	ws_tempfile_charge(spool->file);
+	spool->prepared = 0;
 }
 
 /* Makes buffer number i the one that is filled. */
@@ -164,16 +201,17 @@ flush_buffer(WsSpool *spool)
 
 		ws_write_start(spool->writer, &spool->writes[spool->current], spool->file,
 					   spool->buffer, aligned, spool->flushed);
+		spool->flushed += aligned;
 		write_backlog(spool, spool->pieces);
-		ws_write_finish(spool->writer, &spool->writes[next]);
+		await_write(spool, &spool->writes[next]);
 		use_buffer(spool, next);
 	}
 	else
 	{
 		ws_tempfile_write(spool->file, spool->buffer, aligned, spool->flushed);
+		spool->flushed += aligned;
 		shrink(spool);			/* a large row had made it grow */
 	}
-	spool->flushed += aligned;
 	spool->buffered = 0;
 }
 

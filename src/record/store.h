@@ -46,6 +46,8 @@ typedef struct WsSpool
 	WsWrite		late[WS_SPOOL_BUFFERS];	/* the last of these */
 	Size		peak_memory;	/* bytes of buffers, most since the spool has a file */
 	int64		flushed;		/* bytes in the file, or on their way; offset of the buffer */
+	int64		prepared;		/* bytes of the file up to which pages are ready */
+	int			prepare_pause;	/* waits to come in which none are got */
 	WsTempFile *file;			/* NULL while all rows are in memory */
 	const char *map;			/* mapping of the file */
 	int64		mapped;			/* bytes of it */
