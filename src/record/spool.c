@@ -45,6 +45,14 @@ StaticAssertDecl(sizeof(FILE_MAGIC) == FILE_HEADER, "spool file header");
 #define FLUSH_ALIGN		8
 #define ROW_EXTRA		((Size) 2 * 1024 * 1024)	/* bytes of a buffer beside the largest row, at most */
 
+/* Bytes that pages are got ready for at a time, and how far ahead at most. */
+#define PREPARE_PIECE	((Size) 64 * 1024)
+#define PREPARE_AHEAD	((Size) 8 * 1024 * 1024)
+
+/* Microseconds for a piece, below which its pages were to be had for nothing, and waits to leave it at that. */
+#define PREPARE_CHEAP	40
+#define PREPARE_PAUSE	8
+
 /* In-memory growth: in steps that stay small against what is there. */
 #define GROWTH(committed)	Max((Size) 4 * 1024, Min((committed) / 16, (Size) 1024 * 1024))
 
@@ -84,14 +92,6 @@ ws_spool_create(TupleDesc desc, AttrNumber key_natts, Size memory)
 	spool->buffered = FILE_HEADER;
 	return spool;
 }
-
-/* Bytes that pages are got ready for at a time, and how far ahead at most. */
-#define PREPARE_PIECE	((Size) 64 * 1024)
-#define PREPARE_AHEAD	((Size) 8 * 1024 * 1024)
-
-/* Microseconds for a piece, below which its pages were to be had for nothing, and waits to leave it at that. */
-#define PREPARE_CHEAP	40
-#define PREPARE_PAUSE	8
 
 /* Bytes from one buffer to the next, of several. */
 static inline Size
@@ -159,6 +159,7 @@ drain(WsSpool *spool)
 {
 	if (spool->writer == NULL)
 		return;
+	spool->prepare_pause = INT_MAX; /* nothing comes behind */
 	write_backlog(spool, INT_MAX);
 	for (int i = Max(spool->nlate - WS_SPOOL_BUFFERS, 0); i < spool->nlate; i++)
 		finish_piece(spool, i);
@@ -166,6 +167,7 @@ drain(WsSpool *spool)
 		ws_write_finish(spool->writer, &spool->writes[i]);
 	ws_tempfile_charge(spool->file);
 	spool->prepared = 0;
+	spool->prepare_pause = 0;
 }
 
 /* Makes buffer number i the one that is filled. */

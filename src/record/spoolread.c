@@ -87,9 +87,9 @@ ws_spool_tuple(WsSpool *spool, uint64 pointer, HeapTuple tuple)
  * Copies rows out of the spool, one behind the other in `arena`: where[], which
  * has their pointers, becomes what ws_spool_tuple's t_data would be, length[]
  * its t_len.  Stops at a row that finds no room, is too long to be worth a
- * copy, or has a header that makes no sense, and when `enough(arg)`, asked now and then, says so.  Returns the number of rows
- * copied; where[] is unchanged behind them.  Callable from helpers; prefetches
- * as the window does.
+ * copy, or has a header that makes no sense, and when `enough(arg)`, asked every
+ * WS_PREFETCH_GROUP rows, says so.  Returns the number of rows copied; where[] is
+ * unchanged behind them.  Callable from helpers; prefetches as the window does.
  */
 Size
 ws_spool_copy_rows(const WsSpool *spool, Size n, uint64 *where, uint32 *length,
