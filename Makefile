@@ -26,9 +26,9 @@ OBJS = \
 	src/merge/losertree.o src/merge/gather.o src/merge/merge.o \
 	src/record/spool.o src/record/spoolread.o src/record/window.o src/record/ahead.o src/record/keys.o src/record/heap.o src/record/heap_order.o src/record/heap_direct.o src/record/heap_buffered.o src/record/heap_fetch.o \
 	src/io/tempfile.o src/io/region.o src/io/sigbus.o src/io/helper.o src/io/team.o src/io/dispose.o src/io/pmem.o \
-	src/exec/node.o src/exec/input.o src/exec/sorter.o src/exec/explain.o
+	src/exec/node.o src/exec/input.o src/exec/prefetch.o src/exec/sorter.o src/exec/explain.o
 
-REGRESS = setup types multi plans cursors executor merge threads heap keys explain errors corner
+REGRESS = setup types multi plans cursors executor joins merge threads heap keys explain errors corner
 REGRESS_OPTS = --inputdir=test --outputdir=test/out --encoding=UTF8 --no-locale
 UNIT_TESTS = test/unit/test_losertree test/unit/test_key test/unit/test_runfile
 EXTRA_CLEAN = $(UNIT_TESTS) bench/gensort test/out

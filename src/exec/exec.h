@@ -77,14 +77,24 @@ extern void ws_sorter_restore(WsSorter *sorter);
 extern void ws_sorter_stats(const WsSorter *sorter, WsSortStats *stats);
 extern void ws_sorter_destroy(WsSorter *sorter);
 
+/* ---- prefetch.c ---- */
+typedef struct WsPrefetch WsPrefetch;
+
+extern WsPrefetch *ws_prefetch_create(PlanState *outer);
+extern void ws_prefetch_row(WsPrefetch *prefetch);
+extern uint64 ws_prefetch_count(const WsPrefetch *prefetch);
+
 /* ---- input.c ---- */
 typedef struct WsInput
 {
 	PlanState  *outer;
 	ScanState  *scan;			/* the same, if it is a scan read by pages, or NULL */
 	struct HeapScanDescData *page;	/* its descriptor, with a page to be read, or NULL */
+	WsPrefetch *prefetch;		/* for hash joins, or NULL */
 } WsInput;
 
+extern bool ws_input_by_pages(const PlanState *node);
+extern struct HeapScanDescData *ws_input_page(const ScanState *scan);
 extern void ws_input_begin(WsInput *input, PlanState *outer);
 extern TupleTableSlot *ws_input_next(WsInput *input);
 
@@ -102,6 +112,7 @@ typedef struct WsSortState
 	Relation	rel;			/* whose rows stay in it, or NULL */
 	WsSorter   *sorter;			/* NULL until the first row is asked for */
 	bool		keys_only;		/* rows are nothing but their keys */
+	uint64		prefetched;		/* rows of the input whose matches in a hash join were */
 	bool		has_stats;
 	WsSortStats stats;
 } WsSortState;

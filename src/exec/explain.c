@@ -107,6 +107,8 @@ ws_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 	ExplainPropertyInteger("IndexMap Entries", NULL, (int64) s->entries, es);
 	ExplainPropertyInteger("Runs", NULL, s->runs, es);
 	ExplainPropertyInteger("Merge Passes", NULL, s->passes, es);
+	if (state->prefetched > 0)
+		ExplainPropertyInteger("Probes Prefetched", NULL, (int64) state->prefetched, es);
 	if (s->heap)
 	{
 		ExplainPropertyInteger("Window Rows", NULL, (int64) s->window.rows, es);

@@ -22,26 +22,38 @@
 #include "pgstat.h"
 #include "utils/rel.h"
 
-/* Prepares reading `outer` to its end.  The input is the caller's memory. */
+/* Is this a scan of a heap whose pages can be looked at? */
+bool
+ws_input_by_pages(const PlanState *node)
+{
+	const ScanState *scan = (const ScanState *) node;
+
+	return IsA(node, SeqScanState) &&
+		node->state->es_epq_active == NULL &&
+		scan->ss_currentRelation->rd_tableam == GetHeapamTableAmRoutine() &&
+		TTS_IS_BUFFERTUPLE(scan->ss_ScanTupleSlot);
+}
+
+/*
+ * Prepares reading `outer` to its end.  The input is the caller's memory; what
+ * it needs besides is in CurrentMemoryContext.
+ */
 void
 ws_input_begin(WsInput *input, PlanState *outer)
 {
-	ScanState  *scan = (ScanState *) outer;
-
 	memset(input, 0, sizeof(WsInput));
 	input->outer = outer;
-	if (IsA(outer, SeqScanState) &&
-		outer->state->es_epq_active == NULL &&
-		scan->ss_currentRelation->rd_tableam == GetHeapamTableAmRoutine() &&
-		TTS_IS_BUFFERTUPLE(scan->ss_ScanTupleSlot) &&
+	if (ws_input_by_pages(outer) &&
 		(outer->instrument == NULL ||
 		 (outer->qual == NULL && outer->ps_ProjInfo == NULL)))
-		input->scan = scan;
+		input->scan = (ScanState *) outer;
+	else
+		input->prefetch = ws_prefetch_create(outer);
 }
 
-/* The scan's descriptor, if its current page has rows to be taken. */
-static HeapScanDesc
-current_page(const ScanState *scan)
+/* The descriptor of a scan by pages, if its current page has rows to be taken. */
+HeapScanDesc
+ws_input_page(const ScanState *scan)
 {
 	HeapScanDesc page = (HeapScanDesc) scan->ss_currentScanDesc;
 
@@ -61,7 +73,9 @@ from_node(WsInput *input)
 	if (TupIsNull(slot))
 		return NULL;
 	if (input->scan != NULL)
-		input->page = current_page(input->scan);
+		input->page = ws_input_page(input->scan);
+	else if (input->prefetch != NULL)
+		ws_prefetch_row(input->prefetch);
 	return slot;
 }
 

@@ -150,10 +150,13 @@ sort_input(WsSortState *state)
 							  state->sortops, state->collations, state->nulls_first,
 							  state->notnull, work_mem, state->random_access, state->rel,
 							  state->keys_only);
-	MemoryContextSwitchTo(old);
+	MemoryContextSwitchTo(sorter->context);
 	ws_input_begin(&input, outer);
+	MemoryContextSwitchTo(old);
 	while ((slot = ws_input_next(&input)) != NULL)
 		ws_sorter_put(sorter, slot);
+	if (input.prefetch != NULL)
+		state->prefetched = ws_prefetch_count(input.prefetch);
 	ws_sorter_perform(sorter);
 	ws_sorter_stats(sorter, &state->stats);
 	state->has_stats = true;

@@ -1,0 +1,69 @@
+-- Sorts above hash joins, whose hash tables are brought into the cache page by page of the scanned table.
+LOAD 'wiscsort';
+SET max_parallel_workers_per_gather = 0;
+SET enable_mergejoin = off;
+SET enable_nestloop = off;
+SET enable_memoize = off;
+SET wiscsort.threshold = 0;
+SET wiscsort.debug_force = on;
+
+-- Hash tables of some MB: smaller ones are left to the processor.
+CREATE TABLE wtest.j_customer (id int8, code text, nation int, name text);
+INSERT INTO wtest.j_customer SELECT i, 'c' || i, i % 25, repeat('n', 150) FROM generate_series(1, 8000) i;
+CREATE TABLE wtest.j_item (a int, b int8, name text);
+INSERT INTO wtest.j_item SELECT i, i % 7, repeat('p', 150) FROM generate_series(1, 8000) i;
+CREATE TABLE wtest.j_sale (gone int, id int, customer int, code varchar(12), a int, b int8);
+INSERT INTO wtest.j_sale SELECT 0, i, CASE WHEN i % 10 > 0 THEN (i * 7919::int8) % 8000 + 1 END, 'c' || (i * 104729::int8) % 9000,
+                              (i * 31::int8) % 8000 + 1, (i * 31::int8) % 8000 % 7 FROM generate_series(1, 12000) i;
+ALTER TABLE wtest.j_sale DROP COLUMN gone;
+ALTER TABLE wtest.j_sale ADD COLUMN later int8 DEFAULT 17;
+DELETE FROM wtest.j_sale WHERE id % 11 = 0;
+UPDATE wtest.j_sale SET later = id WHERE id % 13 = 0;
+ANALYZE wtest.j_customer;
+ANALYZE wtest.j_item;
+ANALYZE wtest.j_sale;
+
+-- Every kind of join, the sale outside. Of rows that tie all is told.
+SELECT kind, wtest.compare(replace('SELECT s.id, s.later, c.id AS c, c.name FROM wtest.j_sale s KIND JOIN wtest.j_customer c ON c.id = s.customer ORDER BY s.b, s.id, c.id',
+                                   'KIND', kind))
+  FROM unnest(ARRAY['INNER', 'LEFT', 'RIGHT', 'FULL']) kind;
+SELECT wtest.compare('SELECT s.id FROM wtest.j_sale s WHERE EXISTS (SELECT FROM wtest.j_customer c WHERE c.id = s.customer AND c.nation < 20) ORDER BY s.b, s.id') AS semi,
+       wtest.compare('SELECT s.id FROM wtest.j_sale s WHERE NOT EXISTS (SELECT FROM wtest.j_customer c WHERE c.id = s.customer AND c.nation < 20) ORDER BY s.b, s.id') AS anti;
+
+-- Keys of other kinds: two columns, text, a column that older rows do not have, and conditions.
+SELECT wtest.compare('SELECT s.id, p.name FROM wtest.j_sale s JOIN wtest.j_item p ON p.a = s.a AND p.b = s.b ORDER BY s.customer, s.id') AS two,
+       wtest.compare('SELECT s.id, c.name FROM wtest.j_sale s LEFT JOIN wtest.j_customer c ON c.code = s.code ORDER BY s.b, s.id') AS varchar,
+       wtest.compare('SELECT s.id, c.name FROM wtest.j_sale s JOIN wtest.j_customer c ON c.id = s.later ORDER BY s.b, s.id') AS later,
+       wtest.compare('SELECT s.id, c.name FROM wtest.j_sale s JOIN wtest.j_customer c ON c.id = s.customer AND c.nation + s.b > 9 WHERE s.id % 3 = 1 ORDER BY s.b, s.id') AS conditions;
+
+-- Texts that are not in the row as they are, and a collation by which different bytes are equal.
+CREATE TABLE wtest.j_letter (id int, code text, short text);
+ALTER TABLE wtest.j_letter ALTER short SET STORAGE EXTERNAL;
+INSERT INTO wtest.j_letter SELECT i, repeat('c' || i, 2000), repeat(md5(i::text), 80) FROM generate_series(1, 300) i;
+INSERT INTO wtest.j_letter SELECT i, 'C' || i, 'c' FROM generate_series(301, 6000) i;
+ANALYZE wtest.j_letter;
+SELECT wtest.compare('SELECT a.id, b.id AS b FROM wtest.j_letter a JOIN wtest.j_letter b ON a.code = b.code ORDER BY a.id % 5, a.id') AS compressed,
+       wtest.compare('SELECT a.id, b.id AS b FROM wtest.j_letter a JOIN wtest.j_letter b ON a.short = b.short WHERE a.id < 310 ORDER BY a.id % 5, a.id, b.id') AS external,
+       wtest.compare('SELECT a.id, c.id AS c FROM wtest.j_letter a JOIN wtest.j_customer c ON a.code = c.code COLLATE wtest_nocase ORDER BY a.id % 5, a.id') AS nocase;
+
+-- Joins above one another; the first row of the answer; the same sort again and again.
+SELECT wtest.compare('SELECT s.id, c.name, p.name AS p FROM wtest.j_sale s JOIN wtest.j_customer c ON c.id = s.customer JOIN wtest.j_item p ON p.a = s.a AND p.b = s.b ORDER BY s.b, s.id') AS both,
+       wtest.compare('SELECT s.id, c.name, p.name AS p FROM wtest.j_sale s LEFT JOIN wtest.j_customer c ON c.id = s.customer LEFT JOIN wtest.j_item p ON p.a = c.id ORDER BY s.b, s.id') AS through,
+       wtest.compare('SELECT x, t.id FROM generate_series(1, 3) x CROSS JOIN LATERAL (SELECT s.id FROM wtest.j_sale s JOIN wtest.j_customer c ON c.id = s.customer WHERE s.b < x ORDER BY s.b, s.id OFFSET 0) t') AS again;
+
+-- What EXPLAIN tells: with one batch, the matches of every row are prefetched, once for each join.
+SET work_mem = '64MB';
+CREATE FUNCTION wtest.prefetched(query text) RETURNS text
+LANGUAGE sql AS $$ SELECT wtest.property('ANALYZE', query, 'Probes Prefetched') $$;
+SELECT wtest.prefetched('SELECT s.id, p.name FROM wtest.j_sale s JOIN wtest.j_item p USING (a) ORDER BY s.id')::int - (SELECT count(*) FROM wtest.j_sale) AS one,
+       wtest.prefetched('SELECT s.id, c.name, p.name AS p FROM wtest.j_sale s LEFT JOIN wtest.j_customer c ON c.id = s.customer JOIN wtest.j_item p USING (a) ORDER BY s.id')::int
+       - (SELECT count(*) + count(customer) FROM wtest.j_sale) AS two,
+       wtest.prefetched('SELECT s.id, c.name FROM wtest.j_sale s LEFT JOIN wtest.j_customer c USING (code) ORDER BY s.id')::int - (SELECT count(*) FROM wtest.j_sale) AS varchar,
+       wtest.prefetched('SELECT s.id FROM wtest.j_sale s ORDER BY s.id') AS none,
+       wtest.prefetched('SELECT s.id, p.name FROM wtest.j_sale s JOIN wtest.j_item p ON p.a = s.a + 1 ORDER BY s.id') AS expression;
+-- If few rows come out, it pauses.
+SELECT wtest.prefetched('SELECT s.id, p.name FROM wtest.j_sale s LEFT JOIN wtest.j_item p USING (a) WHERE sign(s.id % 50 - 49) <> -1 ORDER BY s.id')::int BETWEEN 1 AND (SELECT count(*) / 2 FROM wtest.j_sale) AS paused;
+-- Many batches: rows are looked up when the scan is over.
+SET work_mem = '64kB';
+SELECT wtest.prefetched('SELECT s.id, p.name FROM wtest.j_sale s JOIN wtest.j_item p USING (a) ORDER BY s.id') AS batches;
+RESET work_mem;
