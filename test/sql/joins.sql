@@ -51,6 +51,21 @@ SELECT wtest.compare('SELECT s.id, c.name, p.name AS p FROM wtest.j_sale s JOIN 
        wtest.compare('SELECT s.id, c.name, p.name AS p FROM wtest.j_sale s LEFT JOIN wtest.j_customer c ON c.id = s.customer LEFT JOIN wtest.j_item p ON p.a = c.id ORDER BY s.b, s.id') AS through,
        wtest.compare('SELECT x, t.id FROM generate_series(1, 3) x CROSS JOIN LATERAL (SELECT s.id FROM wtest.j_sale s JOIN wtest.j_customer c ON c.id = s.customer WHERE s.b < x ORDER BY s.b, s.id OFFSET 0) t') AS again;
 
+-- A join that ends before it has hashed a row, below one that goes on.
+CREATE TABLE wtest.j_event (id int, sale int);
+INSERT INTO wtest.j_event SELECT i, i FROM generate_series(1, 20000) i;
+ANALYZE wtest.j_event;
+SELECT wtest.compare('SELECT e.id, c.id AS c FROM (wtest.j_event e JOIN wtest.j_sale s ON s.id = e.sale AND sign(s.b - 100) <> -1) FULL JOIN wtest.j_customer c ON c.id = e.id ORDER BY c.nation, c.id') AS empty;
+
+-- Collations that do not determine one: an error if there is something to compare, as without us.
+CREATE TABLE wtest.j_none (code text COLLATE "POSIX");
+SELECT wtest.compare('SELECT c.id FROM (SELECT id, code COLLATE "C" AS code FROM wtest.j_letter) c LEFT JOIN wtest.j_none n ON c.code = n.code COLLATE "C" ORDER BY c.id') AS determined;
+CREATE TABLE wtest.j_c (id int, code text COLLATE "C");
+INSERT INTO wtest.j_c SELECT id, short FROM wtest.j_letter;
+SELECT c.id FROM wtest.j_c c JOIN wtest.j_none n ON c.code = n.code ORDER BY c.id;
+INSERT INTO wtest.j_none VALUES ('c');
+SELECT c.id FROM wtest.j_c c JOIN wtest.j_none n ON c.code = n.code ORDER BY c.id;
+
 -- What EXPLAIN tells: with one batch, the matches of every row are prefetched, once for each join.
 SET work_mem = '64MB';
 CREATE FUNCTION wtest.prefetched(query text) RETURNS text
