@@ -171,7 +171,7 @@ ws_prefetch_create(PlanState *outer)
 {
 	PlanState  *node = outer;
 	List	   *joins = NIL;
-	WsPrefetch    *prefetch;
+	WsPrefetch *prefetch;
 
 	for (; IsA(node, HashJoinState); node = outerPlanState(node))
 	{
