@@ -476,7 +476,7 @@ def make(seed, number, tables, told=None):
                         ('enable_seqscan', 0.05), ('enable_memoize', 0.1)):
         if rng.random() < share:
             query.settings[name] = 'off'
-    if tables.huge and query.settings.get('enable_nestloop') == 'off':
-        query.settings.pop('enable_sort', None)     # both off: core joins a huge table by a nested loop
+    if query.settings.get('enable_nestloop') == 'off':
+        query.settings.pop('enable_sort', None)     # both off: core joins by a nested loop, for minutes
     query.drawn = rng.drawn
     return query
