@@ -21,8 +21,8 @@
  * columns of fixed width or short text, hashed by PostgreSQL's own functions, which
  * then neither fetch anything nor fail.
  *
- * Core ÷ ours for 5 M rows of 80 bytes at 64 MB, without this and with it (medians of 5, in
- * turn): hash table of 0.8 MB 2.3 and 2.3, of 2.4 MB 1.7 and 2.7, of 100 MB 1.3 and 2.6.
+ * Core ÷ ours without this and with it: hash table of 0.8 MB 2.3 and 2.3, of 2.4 MB 1.7
+ * and 2.7, of 100 MB 1.3 and 2.6 (5 M rows at 64 MB; src/README.md has the tables and queries).
  *-------------------------------------------------------------------------
  */
 #include "exec/exec.h"

@@ -46,7 +46,7 @@ SELECT wtest.compare('SELECT a.id, b.id AS b FROM wtest.j_letter a JOIN wtest.j_
        wtest.compare('SELECT a.id, b.id AS b FROM wtest.j_letter a JOIN wtest.j_letter b ON a.short = b.short WHERE a.id < 310 ORDER BY a.id % 5, a.id, b.id') AS external,
        wtest.compare('SELECT a.id, c.id AS c FROM wtest.j_letter a JOIN wtest.j_customer c ON a.code = c.code COLLATE wtest_nocase ORDER BY a.id % 5, a.id') AS nocase;
 
--- Joins above one another; the first row of the answer; the same sort again and again.
+-- Joins above one another; a join by a column of another join's table; the same sort again and again.
 SELECT wtest.compare('SELECT s.id, c.name, p.name AS p FROM wtest.j_sale s JOIN wtest.j_customer c ON c.id = s.customer JOIN wtest.j_item p ON p.a = s.a AND p.b = s.b ORDER BY s.b, s.id') AS both,
        wtest.compare('SELECT s.id, c.name, p.name AS p FROM wtest.j_sale s LEFT JOIN wtest.j_customer c ON c.id = s.customer LEFT JOIN wtest.j_item p ON p.a = c.id ORDER BY s.b, s.id') AS through,
        wtest.compare('SELECT x, t.id FROM generate_series(1, 3) x CROSS JOIN LATERAL (SELECT s.id FROM wtest.j_sale s JOIN wtest.j_customer c ON c.id = s.customer WHERE s.b < x ORDER BY s.b, s.id OFFSET 0) t') AS again;
