@@ -9,7 +9,7 @@
 #   make demo          the main job against core (ROWS=10000000)
 #
 # libhwy (vqsort), libaio, libpmem and ICU's headers are optional; `make libraries` says which
-# were found.  libpmem is loaded when it is first needed (src/io/pmem.c).  libaio is
+# were found.  libpmem is loaded when it is first needed (src/os/pmem.c).  libaio is
 # looked for already, but nothing in this version calls it.
 
 MODULE_big = wiscsort
@@ -21,12 +21,12 @@ OBJS = \
 	src/wiscsort.o src/guc.o \
 	src/plan/orderings.o src/plan/paths.o src/plan/rewrite.o src/plan/cost.o src/plan/finish.o src/plan/heap.o \
 	src/key/keyspec.o src/key/icu.o src/key/transform.o src/key/normalize.o src/key/compare.o src/key/fetch.o src/key/decode.o \
-	src/index/indexmap.o src/index/sort.o src/index/ties.o \
-	src/run/runfile.o src/run/formation.o src/run/late.o \
+	src/index/indexmap.o src/index/kernel.o src/index/ties.o \
+	src/run/runfile.o src/run/formation.o src/key/keyqueue.o \
 	src/merge/losertree.o src/merge/gather.o src/merge/merge.o \
-	src/record/spool.o src/record/spoolread.o src/record/window.o src/record/ahead.o src/record/keys.o src/record/heap.o src/record/heap_order.o src/record/heap_direct.o src/record/heap_buffered.o src/record/heap_fetch.o \
-	src/io/tempfile.o src/io/region.o src/io/sigbus.o src/io/helper.o src/io/team.o src/io/dispose.o src/io/pmem.o \
-	src/exec/node.o src/exec/input.o src/exec/prefetch.o src/exec/sorter.o src/exec/explain.o
+	src/store/spool.o src/store/spoolread.o src/store/window.o src/store/ahead.o src/store/keys.o src/store/heap.o src/store/heap_order.o src/store/heap_direct.o src/store/heap_buffered.o src/store/heap_fetch.o \
+	src/file/tempfile.o src/os/region.o src/os/sigbus.o src/os/helper.o src/os/team.o src/os/dispose.o src/os/pmem.o \
+	src/exec/node.o src/exec/input.o src/exec/below/prefetch.o src/sort/sorter.o src/exec/explain.o
 
 REGRESS = setup types multi plans cursors executor joins merge threads heap keys explain errors corner
 REGRESS_OPTS = --inputdir=test --outputdir=test/out --encoding=UTF8 --no-locale
@@ -75,7 +75,7 @@ WITH_LIBPMEM ?= $(call found,libpmem)
 WITH_ICU ?= $(or $(call found,icu-i18n),$(call header,unicode/ucol.h))
 
 ifeq ($(WITH_LIBHWY),yes)
-OBJS += src/index/sort_vqsort.o
+OBJS += src/index/vqsort.o
 HWY_CXXFLAGS := $(shell $(PKG_CONFIG) --cflags libhwy libhwy-contrib)
 SHLIB_LINK += $(shell $(PKG_CONFIG) --libs libhwy-contrib libhwy)
 PG_CPPFLAGS += -DHAVE_LIBHWY
@@ -103,7 +103,7 @@ include $(PGXS)
 -include $(OBJS:.o=.d)
 EXTRA_CLEAN += $(OBJS:.o=.d)
 
-src/index/sort_vqsort.o: src/index/sort_vqsort.cc
+src/index/vqsort.o: src/index/vqsort.cc
 	$(CXX) -O2 -g -fPIC -fno-exceptions -fno-rtti -Wall -Wextra $(WERROR) $(SANITIZE) $(HWY_CXXFLAGS) -c -o $@ $<
 
 bench/gensort: bench/gensort.c

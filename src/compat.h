@@ -146,7 +146,7 @@ ws_setop_input(SetOpPath *setop, int i)
 }
 
 /*
- * What direct reads (record/heap_direct.c) use of the buffer manager.  Macros,
+ * What direct reads (store/heap_direct.c) use of the buffer manager.  Macros,
  * because only that file includes buf_internals.h.
  */
 #if PG_VERSION_NUM >= 160000

@@ -6,7 +6,7 @@
  * listed in README.md.
  *-------------------------------------------------------------------------
  */
-#include "wiscsort.h"
+#include "guc.h"
 
 bool		ws_enable = true;
 int			ws_threshold = -1;

@@ -5,7 +5,7 @@
  * first call of a function of the extension; all have the same effect.
  *-------------------------------------------------------------------------
  */
-#include "wiscsort.h"
+#include "guc.h"
 
 #include "exec/exec.h"
 #include "fmgr.h"

@@ -5,13 +5,13 @@
 #ifndef WS_EXEC_H
 #define WS_EXEC_H
 
-#include "wiscsort.h"
+#include "guc.h"
 
 #include "merge/merge.h"
 #include "nodes/extensible.h"
-#include "record/heap.h"
-#include "record/keys.h"
-#include "record/store.h"
+#include "store/heap.h"
+#include "store/keys.h"
+#include "store/store.h"
 
 /* ---- sorter.c ---- */
 typedef struct WsSortStats

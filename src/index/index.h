@@ -5,7 +5,7 @@
 #ifndef WS_INDEX_H
 #define WS_INDEX_H
 
-#include "io/io.h"
+#include "os/os.h"
 #include "key/key.h"
 
 /*
@@ -44,7 +44,7 @@ extern void ws_sort_entries(WsEntry *entries, Size n);
 extern bool ws_sort_is_vectorised(void);
 extern void ws_sort_vectorised(WsEntry *entries, Size n);
 
-/* ---- sort_vqsort.cc ---- */
+/* ---- index/vqsort.cc ---- */
 extern void ws_vqsort(WsEntry *entries, Size n);
 
 /* ---- ties.c ---- */

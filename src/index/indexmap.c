@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  * indexmap.c - the IndexMap, an array of entries that grows in place.
  *
- * Address space is reserved once and committed in steps (io/region.c): no
+ * Address space is reserved once and committed in steps (os/region.c): no
  * doubling copy, and memory use follows the number of rows.  The array is
  * sorted in pieces, each as soon as it is full and still warm
  * (run/formation.c); each becomes a run, or a source of the merge (AlphaSort's

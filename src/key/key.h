@@ -24,7 +24,7 @@
 #ifndef WS_KEY_H
 #define WS_KEY_H
 
-#include "wiscsort.h"
+#include "entry.h"
 #include "utils/sortsupport.h"
 
 typedef enum WsEncoding

@@ -5,7 +5,7 @@
 #ifndef WS_LOSERTREE_H
 #define WS_LOSERTREE_H
 
-#include "wiscsort.h"
+#include "entry.h"
 
 typedef struct WsTreeNode
 {

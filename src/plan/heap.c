@@ -4,7 +4,7 @@
  * If what is sorted are rows of one table, as any of its scans that knows
  * their TIDs returns them, the sort's input need not have more than the TID
  * and the key columns.  The node then fetches each row by its TID, in output
- * order, from the table (record/heap.c); its own scan tuple is the whole row,
+ * order, from the table (store/heap.c); its own scan tuple is the whole row,
  * of which its target list takes what the query needs.
  *
  * Refused, because a row fetched later would not be the row that was scanned,

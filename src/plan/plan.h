@@ -5,7 +5,7 @@
 #ifndef WS_PLAN_H
 #define WS_PLAN_H
 
-#include "wiscsort.h"
+#include "guc.h"
 #include "nodes/extensible.h"
 #include "nodes/pathnodes.h"
 

@@ -25,6 +25,7 @@
  * its memory.  On error nothing is left that its owners do not clean up.
  *-------------------------------------------------------------------------
  */
+#include "guc.h"
 #include "run/run.h"
 
 #include "merge/merge.h"

@@ -5,6 +5,7 @@
 #ifndef WS_RUN_H
 #define WS_RUN_H
 
+#include "file/file.h"
 #include "index/index.h"
 #include "run/runblock.h"
 

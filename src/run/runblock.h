@@ -17,7 +17,7 @@
 #ifndef WS_RUNBLOCK_H
 #define WS_RUNBLOCK_H
 
-#include "wiscsort.h"
+#include "entry.h"
 #include "port/pg_crc32c.h"
 
 #define WS_RUN_MAGIC	0x4E555257	/* "WRUN" */

@@ -9,7 +9,7 @@
 #ifndef WS_UNIT_H
 #define WS_UNIT_H
 
-#include "wiscsort.h"
+#include "entry.h"
 
 #include <stdio.h>
 

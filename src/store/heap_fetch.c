@@ -10,7 +10,7 @@
  *	2. For each hold, the locks are taken, the rows copied, the locks released.
  *
  * The cache and TLB misses of both are what fetching costs.  In large windows the
- * backend and its helper do them together (io/team.c), half of the blocks each: 10 M
+ * backend and its helper do them together (os/team.c), half of the blocks each: 10 M
  * rows of 100 bytes at 64 MB, 1.3 s of fetching became 1.0 s (perf record of the
  * query in src/README.md).  The locks are the backend's: a helper copies only while the
  * backend holds them for it.
@@ -21,8 +21,8 @@
  * What cannot be had directly comes through the buffer manager.
  *-------------------------------------------------------------------------
  */
-#include "record/heap.h"
-#include "record/row.h"
+#include "store/heap.h"
+#include "store/row.h"
 
 #include "executor/instrument.h"
 #include "miscadmin.h"
@@ -218,7 +218,7 @@ count_visits(WsHeap *h, int direct, int shared)
 
 /*
  * What follows is done by the backend and its helper together, in items
- * (io/team.c): the backend takes them from the front, the helper from the back.
+ * (os/team.c): the backend takes them from the front, the helper from the back.
  */
 
 /* Touches rows in the table's files, in two steps whose misses overlap. */

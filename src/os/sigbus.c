@@ -15,7 +15,7 @@
  * A fault anywhere else goes to whoever handled SIGBUS before us.
  *-------------------------------------------------------------------------
  */
-#include "io/io.h"
+#include "os/os.h"
 
 #include <signal.h>
 

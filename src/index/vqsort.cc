@@ -1,5 +1,5 @@
 /*-------------------------------------------------------------------------
- * sort_vqsort.cc - the shim around Highway's vqsort.
+ * index/vqsort.cc - the shim around Highway's vqsort.
  *
  * Vectorised quicksort of 128-bit keys, dispatched at run time to the best
  * instruction set of the CPU.  10 M entries take 0.16 s here with AVX-512,

@@ -11,7 +11,8 @@
  * Memory: two batches, or one without a helper.
  *-------------------------------------------------------------------------
  */
-#include "record/keys.h"
+#include "guc.h"
+#include "store/keys.h"
 
 #include "miscadmin.h"
 

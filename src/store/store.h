@@ -5,11 +5,11 @@
 #ifndef WS_STORE_H
 #define WS_STORE_H
 
-#include "wiscsort.h"
+#include "entry.h"
 
 #include "access/htup_details.h"
 #include "executor/tuptable.h"
-#include "io/io.h"
+#include "file/file.h"
 #include "key/key.h"
 
 /* ---- spool.c: a private copy of each row, in arrival order ---- */

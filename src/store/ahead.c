@@ -24,7 +24,8 @@
  * the backend raises ERRCODE_DATA_CORRUPTED when it comes to it.
  *-------------------------------------------------------------------------
  */
-#include "record/store.h"
+#include "guc.h"
+#include "store/store.h"
 
 #include "miscadmin.h"
 

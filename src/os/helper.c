@@ -23,7 +23,7 @@
  * it runs; both sides therefore look for a short while before they sleep.
  *-------------------------------------------------------------------------
  */
-#include "io/io.h"
+#include "os/os.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -5,7 +5,7 @@
 #ifndef WS_KEYS_H
 #define WS_KEYS_H
 
-#include "record/store.h"
+#include "store/store.h"
 
 /* As WsPointers, but for entries. */
 typedef struct WsEntries

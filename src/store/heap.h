@@ -5,8 +5,8 @@
 #ifndef WS_HEAP_H
 #define WS_HEAP_H
 
-#include "record/row.h"
-#include "record/store.h"
+#include "store/row.h"
+#include "store/store.h"
 
 #include "storage/block.h"
 #include "storage/bufmgr.h"

@@ -12,7 +12,7 @@
  * created in.
  *-------------------------------------------------------------------------
  */
-#include "io/io.h"
+#include "os/os.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

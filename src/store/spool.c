@@ -25,12 +25,12 @@
  *
  * Memory: while in memory, the rows; later, what is not yet written of them and the write buffers, of
  * which the first grows for a row that is larger than it.  Mapped file pages belong to the system.
- * On error: the file and the memory go with their owners (io/tempfile.c,
- * io/region.c).  Reading is in spoolread.c.
+ * On error: the file and the memory go with their owners (file/tempfile.c,
+ * os/region.c).  Reading is in spoolread.c.
  *-------------------------------------------------------------------------
  */
-#include "record/row.h"
-#include "record/store.h"
+#include "store/row.h"
+#include "store/store.h"
 
 #include "access/tupmacs.h"
 #include "executor/tuptable.h"

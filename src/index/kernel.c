@@ -1,12 +1,13 @@
 /*-------------------------------------------------------------------------
  * sort.c - sorting an array of entries as 128-bit integers.
  *
- * Two kernels: Highway's vqsort (sort_vqsort.cc) when the extension was
+ * Two kernels: Highway's vqsort (index/vqsort.cc) when the extension was
  * built with libhwy, and PostgreSQL's lib/sort_template.h, specialised for
  * entries and interruptible.  wiscsort.sort_kernel chooses.  Pointers differ
  * between entries, so no two are equal and the kernels give the same result.
  *-------------------------------------------------------------------------
  */
+#include "guc.h"
 #include "index/index.h"
 
 #include "miscadmin.h"

@@ -15,7 +15,7 @@
  * the memory context the file was created in.
  *-------------------------------------------------------------------------
  */
-#include "io/io.h"
+#include "file/file.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

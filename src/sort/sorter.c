@@ -16,7 +16,7 @@
  * leave, up to W/8 (3 MB at most) go to the rows that a helper reads ahead.  The window and
  * fixed structures take a few kB beside it.
  *
- * If the rows stay in their table (record/heap.c), the input is rows of a TID
+ * If the rows stay in their table (store/heap.c), the input is rows of a TID
  * and the key columns.  The TID is the pointer if the prefix is the whole key,
  * and nothing is spooled; otherwise these narrow rows are, because ties need
  * them.  All memory that the sorted result leaves goes to the window, for which
@@ -27,6 +27,7 @@
  * by the sorted IndexMap itself, or after a MergePass by a final run on disk.
  *-------------------------------------------------------------------------
  */
+#include "guc.h"
 #include "exec/exec.h"
 
 #include "miscadmin.h"

@@ -16,7 +16,7 @@
  * Memory: the queue, 8 bytes a pointer.
  *-------------------------------------------------------------------------
  */
-#include "record/store.h"
+#include "store/store.h"
 
 #define FIRST_BATCH		8
 

@@ -13,7 +13,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE				/* statx */
 #endif
-#include "io/io.h"
+#include "os/os.h"
 
 #ifdef HAVE_LIBPMEM
 #include <dlfcn.h>

@@ -20,7 +20,7 @@
  * remembered.
  *-------------------------------------------------------------------------
  */
-#include "io/io.h"
+#include "os/os.h"
 
 #include <fcntl.h>
 #include <sched.h>

@@ -7,7 +7,7 @@
 #ifndef WS_ROW_H
 #define WS_ROW_H
 
-#include "wiscsort.h"
+#include "entry.h"
 #include "access/htup_details.h"
 
 /* Bytes of a heap tuple header that are not stored. */

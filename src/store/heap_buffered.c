@@ -9,7 +9,7 @@
  * On error, pins are released by their resource owner.
  *-------------------------------------------------------------------------
  */
-#include "record/heap.h"
+#include "store/heap.h"
 
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"

@@ -25,7 +25,7 @@
  * The caller touches the pages it is going to need before (ws_direct_touch),
  * so that I/O under the lock takes a page evicted in between; nothing under it allocates, looks for
  * interrupts, or raises errors, except for a page that the device cannot
- * deliver (io/sigbus.c), whose ERROR releases the locks.  They are held for at
+ * deliver (os/sigbus.c), whose ERROR releases the locks.  They are held for at
  * most WS_DIRECT_BLOCKS blocks: some microseconds, unless the system takes the
  * processor away from the backend, or from its helper in the middle of an item.
  *
@@ -39,7 +39,7 @@
  * Memory: a struct a segment, one page, and with checksums a bit a block.
  *-------------------------------------------------------------------------
  */
-#include "record/heap.h"
+#include "store/heap.h"
 
 #include <sys/mman.h>
 #include <sys/resource.h>

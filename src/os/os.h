@@ -1,15 +1,14 @@
 /*-------------------------------------------------------------------------
- * io.h - memory regions, temporary files and their mappings, helper threads.
+ * os.h - what is asked of the operating system: memory, threads, mappings.
  *-------------------------------------------------------------------------
  */
-#ifndef WS_IO_H
-#define WS_IO_H
+#ifndef WS_OS_H
+#define WS_OS_H
 
-#include "wiscsort.h"
+#include "entry.h"
 #include <setjmp.h>
 
 #include "port/atomics.h"
-#include "storage/fd.h"
 
 /* ---- region.c: address space reserved once, committed as it fills ---- */
 typedef struct WsRegion
@@ -37,7 +36,7 @@ enum
 	WS_CHORE_DONE
 };
 
-/* sort_vqsort.cc: what a thread must call before it ends. */
+/* index/vqsort.cc: what a thread must call before it ends. */
 #ifdef HAVE_LIBHWY
 extern void ws_vqsort_thread_end(void);
 #endif
@@ -95,47 +94,6 @@ extern void ws_team_call(WsTeam *team);
 extern void ws_team_end(WsTeam *team);
 extern bool ws_team_run(WsTeam *team, WsTeamWork work, void *arg, int n);
 
-/* ---- tempfile.c: one temporary file under PostgreSQL's virtual files ---- */
-typedef struct WsMapping WsMapping;
-
-typedef struct WsTempFile
-{
-	File		file;
-	char	   *name;			/* as PostgreSQL names it in messages */
-	int64		size;			/* bytes written so far */
-	int64		extended;		/* bytes it has been made to have for ws_tempfile_prepare */
-	int			raw;			/* duplicate descriptor for helpers, or -1 */
-	WsMapping  *mapping;		/* or NULL */
-} WsTempFile;
-
-/* One write that a helper does. */
-typedef struct WsWrite
-{
-	WsChore		chore;			/* must be first */
-	WsTempFile *tf;
-	const char *data;
-	Size		bytes;
-	int64		offset;
-	int			error;			/* errno, or 0 */
-} WsWrite;
-
-extern WsTempFile *ws_tempfile_create(void);
-extern bool ws_tempfile_allow_helpers(WsTempFile *tf);
-extern void ws_tempfile_extend(WsTempFile *tf, Size bytes, int64 offset);
-extern void ws_tempfile_prepare(WsTempFile *tf, Size bytes, int64 offset);
-extern void ws_tempfile_charge(WsTempFile *tf);
-extern int	ws_raw_write(int fd, const void *data, Size bytes, int64 offset);
-extern int	ws_raw_read(int fd, void *data, Size bytes, int64 offset);
-extern void ws_tempfile_failed(const WsTempFile *tf, bool writing, int error) __attribute__((noreturn));
-extern void ws_tempfile_count_read(Size bytes);
-extern void ws_write_start(WsHelper *h, WsWrite *w, WsTempFile *tf,
-						   const char *data, Size bytes, int64 offset);
-extern void ws_write_finish(WsHelper *h, WsWrite *w);
-extern void ws_tempfile_write(WsTempFile *tf, const void *data, Size bytes, int64 offset);
-extern void ws_tempfile_read(WsTempFile *tf, void *data, Size bytes, int64 offset);
-extern char *ws_tempfile_map(WsTempFile *tf, int64 bytes);
-extern void ws_tempfile_close(WsTempFile *tf);
-
 /* ---- dispose.c ---- */
 extern void ws_dispose(char *base, Size bytes);
 
@@ -144,14 +102,14 @@ extern char *ws_pmem_map(const char *name, Size *bytes);
 extern void ws_pmem_unmap(char *base, Size bytes);
 
 /* ---- sigbus.c: a fault inside one of our mappings is an ERROR ---- */
-struct WsMapping
+typedef struct WsMapping
 {
 	char	   *base;
 	Size		bytes;
 	const char *name;			/* file's name; outlives the mapping */
 	bool		table;			/* a table's file, not a temporary one */
-	WsMapping  *next;
-};
+	struct WsMapping *next;
+} WsMapping;
 
 extern void ws_sigbus_register(WsMapping *mapping);
 extern void ws_sigbus_forget(WsMapping *mapping);
@@ -162,4 +120,4 @@ extern __thread sigjmp_buf *ws_fault_jump;
 extern void ws_corrupt(const char *filename, const char *what) __attribute__((noreturn));
 extern void ws_bad_table(const char *filename) __attribute__((noreturn));
 
-#endif							/* WS_IO_H */
+#endif							/* WS_OS_H */

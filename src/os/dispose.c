@@ -8,7 +8,8 @@
  * system does the same.
  *-------------------------------------------------------------------------
  */
-#include "io/io.h"
+#include "guc.h"
+#include "os/os.h"
 
 #include <limits.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /*-------------------------------------------------------------------------
- * wiscsort.h - what every folder shares: the entry, and the settings.
+ * entry.h - the 16 bytes that are sorted in the place of a row.
  *
  * An entry is 16 bytes: the first 10 bytes of the normalised key (the
  * prefix) above a 48-bit pointer that says where the row is.  Read as one
@@ -7,12 +7,10 @@
  * breaks ties, so that a sort of entries is stable in arrival order.
  *-------------------------------------------------------------------------
  */
-#ifndef WISCSORT_H
-#define WISCSORT_H
+#ifndef WS_ENTRY_H
+#define WS_ENTRY_H
 
 #include "compat.h"
-
-#define WS_VERSION			"0.1.0"
 
 #define WS_PREFIX_BYTES		10
 #define WS_POINTER_BITS		48
@@ -66,38 +64,4 @@ ws_entry_same_prefix(WsEntry a, WsEntry b)
 /* Sorts after every entry that a row can have: pointers stay below the mask. */
 #define WS_ENTRY_MAX	((WsEntry) {~UINT64CONST(0), ~UINT64CONST(0)})
 
-/* guc.c */
-typedef enum WsSortKernel
-{
-	WS_KERNEL_AUTO,
-	WS_KERNEL_VQSORT,
-	WS_KERNEL_TEMPLATE
-} WsSortKernel;
-
-typedef enum WsRecordStore
-{
-	WS_STORE_AUTO,
-	WS_STORE_HEAP,
-	WS_STORE_SPOOL
-} WsRecordStore;
-
-typedef enum WsDirectRead
-{
-	WS_DIRECT_AUTO,
-	WS_DIRECT_ON,
-	WS_DIRECT_OFF
-} WsDirectRead;
-
-extern bool ws_enable;
-extern int	ws_threshold;		/* kB; -1 = work_mem */
-extern int	ws_sort_kernel;		/* WsSortKernel */
-extern int	ws_record_store;	/* WsRecordStore */
-extern int	ws_direct_read;		/* WsDirectRead */
-extern int	ws_read_threads;	/* -1 = chosen */
-extern int	ws_sort_threads;
-extern int	ws_write_threads;
-extern bool ws_debug_force;
-
-extern void ws_define_settings(void);
-
-#endif							/* WISCSORT_H */
+#endif							/* WS_ENTRY_H */

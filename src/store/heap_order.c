@@ -6,13 +6,14 @@
  * out the rows of this one.  Without a helper, or where the merge has to stay with the backend,
  * the backend does it when it comes to it.
  *
- * While a window is fetched, its pointers are needed, and both fetch (io/team.c) where blocks are read
+ * While a window is fetched, its pointers are needed, and both fetch (os/team.c) where blocks are read
  * directly.  So there is room for the pointers of one window only, and windows are the larger for it.
  *
  * Memory: 16 bytes a pointer.
  *-------------------------------------------------------------------------
  */
-#include "record/heap.h"
+#include "guc.h"
+#include "store/heap.h"
 
 #include "index/index.h"
 

@@ -5,13 +5,13 @@
  * memory; its header is checked against the columns and the bounds of the
  * spool before anybody deforms it (spool.c has the format).  A header that makes no
  * sense raises ERRCODE_DATA_CORRUPTED with the file's name; a page that cannot
- * be read does so through io/sigbus.c.
+ * be read does so through os/sigbus.c.
  *
  * Memory: none, but for the slots that ties read key columns through.
  *-------------------------------------------------------------------------
  */
-#include "record/row.h"
-#include "record/store.h"
+#include "store/row.h"
+#include "store/store.h"
 
 /* Rows longer than this are not copied. */
 #define COPY_LIMIT		2048

@@ -25,7 +25,8 @@
  * room in it because others are longer than the average so far.
  *-------------------------------------------------------------------------
  */
-#include "record/heap.h"
+#include "guc.h"
+#include "store/heap.h"
 
 #include <math.h>
 #include <sys/mman.h>

@@ -1,0 +1,45 @@
+/*-------------------------------------------------------------------------
+ * guc.h - the settings.  Read by the planner and by exec/request.c alone.
+ *-------------------------------------------------------------------------
+ */
+#ifndef WS_GUC_H
+#define WS_GUC_H
+
+#include "entry.h"
+
+#define WS_VERSION			"0.1.0"
+
+typedef enum WsSortKernel
+{
+	WS_KERNEL_AUTO,
+	WS_KERNEL_VQSORT,
+	WS_KERNEL_TEMPLATE
+} WsSortKernel;
+
+typedef enum WsRecordStore
+{
+	WS_STORE_AUTO,
+	WS_STORE_HEAP,
+	WS_STORE_SPOOL
+} WsRecordStore;
+
+typedef enum WsDirectRead
+{
+	WS_DIRECT_AUTO,
+	WS_DIRECT_ON,
+	WS_DIRECT_OFF
+} WsDirectRead;
+
+extern bool ws_enable;
+extern int	ws_threshold;		/* kB; -1 = work_mem */
+extern int	ws_sort_kernel;		/* WsSortKernel */
+extern int	ws_record_store;	/* WsRecordStore */
+extern int	ws_direct_read;		/* WsDirectRead */
+extern int	ws_read_threads;	/* -1 = chosen */
+extern int	ws_sort_threads;
+extern int	ws_write_threads;
+extern bool ws_debug_force;
+
+extern void ws_define_settings(void);
+
+#endif							/* WS_GUC_H */
