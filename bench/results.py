@@ -303,10 +303,11 @@ def identity(line):
 
 
 def newest(lines):
-    """For each thing measured, its newest complete line, in the order of the first ones."""
-    found = dict.fromkeys(identity(line) for line in lines if not failed(line))
+    """For each thing measured, its newest complete line; oldest of these first."""
+    found = {}
     for line in lines:
         if not failed(line):
+            found.pop(identity(line), None)
             found[identity(line)] = line
     return list(found.values())
 
