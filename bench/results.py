@@ -129,7 +129,7 @@ def _short(value, digits):
 
 
 def _ratios(pairs):
-    return [_short(pair['ratio'], 3) for pair in pairs]
+    return [_short(pair['ratio'], 4) for pair in pairs]
 
 
 def _place(run):
@@ -169,10 +169,10 @@ def cell_line(run, number, of, cell):
     if 'ratio' in cell:
         counted = [pair for pair in cell['pairs'] if pair['counted']]
         line['pairs'] = len(counted)
-        line['ratio'] = _short(list(cell['ratio']), 3)
-        line['tax_ratio'] = _short(cell['tax_ratio'] and list(cell['tax_ratio']), 3)
+        line['ratio'] = _short(list(cell['ratio']), 5)
+        line['tax_ratio'] = _short(cell['tax_ratio'] and list(cell['tax_ratio']), 5)
         for side in SIDES + ('unsorted',):
-            line[side + '_seconds'] = _short(cell[side + '_seconds'], 4)
+            line[side + '_seconds'] = _short(cell[side + '_seconds'], 6)
         line['ratios'] = _ratios(counted)
         line['load'] = _short(statistics.median(pair['load_average'] for pair in counted), 2)
         line['disk_reads'] = cell['disk_reads']
@@ -206,7 +206,7 @@ def neighbour_line(run, description, pairs, alone, ratio, error=None):
     counted = [pair for pair in pairs if pair['counted']]
     if error is None:
         line['pairs'] = len(counted)
-        line['ratio'] = _short(list(ratio), 3)
+        line['ratio'] = _short(list(ratio), 5)
         line['alone_tps'] = _short(alone, 1)
         for side in SIDES:
             line[side] = {what: _short(statistics.median(pair[side][what] for pair in counted), 3)
