@@ -96,7 +96,9 @@ def _bar(bar, x, width, height, colour):
     if bar.need:
         y = height(bar.need)
         out.append(_line(x - 6, y, x + width + 6, y, INK, 3, DASHED))
-    value = ('%.1f' if width < NARROW_BAR else '%.2f') % bar.median
+    value = '%.2f' % bar.median
+    if width < NARROW_BAR:
+        value = '%.1f' % bar.median if bar.median < 9.95 else '%.0f' % bar.median
     out.append(_text(middle, height(max(bar.high, bar.median)) - 6, value, 12, 'middle', 'bold'))
     return out
 
