@@ -209,6 +209,34 @@ ws_setop_input(SetOpPath *setop, int i)
 #define ws_snapshots_expire()	(old_snapshot_threshold >= 0)
 #endif
 
+/* What ExplainOneQuery does if nobody has hooked it: plans the query, and explains the plan. */
+#if PG_VERSION_NUM >= 170000
+#define ws_explain_one_query(query, options, into, es, text, params, env) \
+	standard_ExplainOneQuery((query), (options), (into), (es), (text), (params), (env))
+#else
+#include "executor/instrument.h"
+#include "tcop/tcopprot.h"
+
+static inline void
+ws_explain_one_query(Query *query, int options, IntoClause *into, ExplainState *es,
+					 const char *text, ParamListInfo params, QueryEnvironment *env)
+{
+	BufferUsage before = pgBufferUsage;
+	BufferUsage used;
+	instr_time	start;
+	instr_time	duration;
+	PlannedStmt *stmt;
+
+	memset(&used, 0, sizeof(used));
+	INSTR_TIME_SET_CURRENT(start);
+	stmt = pg_plan_query(query, text, options, params);
+	INSTR_TIME_SET_CURRENT(duration);
+	INSTR_TIME_SUBTRACT(duration, start);
+	BufferUsageAccumDiff(&used, &pgBufferUsage, &before);
+	ExplainOnePlan(stmt, into, es, text, params, env, &duration, es->buffers ? &used : NULL);
+}
+#endif
+
 /* Are there several relations, so that EXPLAIN must say which a column is of? */
 static inline bool
 ws_explain_prefix(ExplainState *es)

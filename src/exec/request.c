@@ -130,19 +130,11 @@ constraint_holds(Oid table, AttrNumber column, Snapshot snapshot)
 bool
 ws_request_keys_fit(const WsRequest *r)
 {
-	int			bytes = 0;
+	WsKeyWidth	all = WS_NO_WIDTH;
 
 	for (int i = 0; i < r->ncols; i++)
-	{
-		bool		descending;
-		int			width;
-
-		if (!ws_encoding_decodable(ws_key_encoding(r->sortops[i], r->collations[i],
-												   &descending, &width)))
-			return false;
-		bytes += width + (r->notnull[i] ? 0 : 1);
-	}
-	return bytes <= WS_PREFIX_BYTES;
+		ws_key_width_add(&all, r->sortops[i], r->collations[i], r->notnull[i]);
+	return all.decodable && ws_prefix_holds(&all);
 }
 
 /*

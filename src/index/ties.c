@@ -299,13 +299,13 @@ certain_part(const Ties *t, WsEntry entry)
 {
 	const WsKeyColumn *col = &t->spec->cols[0];
 	ws_uint128	prefix = ws_entry_prefix(entry);
-	ws_uint128	null_byte = prefix >> (WS_PREFIX_BYTES * 8 - 8);
+	ws_uint128	null = ws_first_null(col, true);
 
 	if (col->notnull)
 		return 0;
-	if (null_byte == (ws_uint128) (col->nulls_first ? 0 : 1))
+	if (prefix >> ws_first_bits(col) == null >> ws_first_bits(col))
 		return prefix;
-	return null_byte << (WS_PREFIX_BYTES * 8 - 8);
+	return ws_first_null(col, false);
 }
 
 /* Have the entries a guess, or has it been wiped out already? */

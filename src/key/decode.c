@@ -76,7 +76,7 @@ ws_key_decode(const WsKeySpec *spec, WsEntry entry, Datum *values, bool *isnull)
 		if (!col->notnull)
 		{
 			left -= 8;
-			isnull[att] = (uint8) (prefix >> left) == (col->nulls_first ? 0 : 1);
+			isnull[att] = (uint8) (prefix >> left) == ws_null_byte(col, true);
 		}
 		left -= col->width * 8;
 		values[att] = isnull[att] ? (Datum) 0 :

@@ -138,6 +138,50 @@ ws_first_alone(const WsKeySpec *spec)
 		 ws_encoding_partial(col->encoding) || col->width + (col->notnull ? 0 : 1) >= WS_PREFIX_BYTES);
 }
 
+/*
+ * Whether the prefix holds the whole key: asked of sort columns by the planner, of a request, and of a
+ * key specification, and answered here.
+ */
+typedef struct WsKeyWidth
+{
+	bool		fixed;			/* all columns are of fixed width, and bytes tell their order */
+	bool		decodable;		/* and their values (decode.c) */
+	int			bytes;			/* null bytes included */
+} WsKeyWidth;
+
+#define WS_NO_WIDTH ((WsKeyWidth) {.fixed = true, .decodable = true})
+
+extern void ws_key_width_add(WsKeyWidth *all, Oid sortop, Oid collation, bool notnull);
+
+static inline bool
+ws_prefix_holds(const WsKeyWidth *all)
+{
+	return all->fixed && all->bytes <= WS_PREFIX_BYTES;
+}
+
+/* The null byte of a column that has one: where a null is, or a value. */
+static inline uint8
+ws_null_byte(const WsKeyColumn *col, bool isnull)
+{
+	if (col->null_apart)
+		return col->nulls_first ? 0 : 0xFF;
+	return isnull != col->nulls_first;
+}
+
+/* Bits of the prefix that are left for the first column's value, behind its null byte. */
+static inline int
+ws_first_bits(const WsKeyColumn *col)
+{
+	return WS_PREFIX_BYTES * 8 - (col->notnull ? 0 : 8);
+}
+
+/* The null byte of a first column where it stands in a prefix; 0 if it has none. */
+static inline ws_uint128
+ws_first_null(const WsKeyColumn *col, bool isnull)
+{
+	return col->notnull ? 0 : (ws_uint128) ws_null_byte(col, isnull) << ws_first_bits(col);
+}
+
 /* Key length when the bytes do not tell the whole order. */
 #define WS_KEY_UNBOUNDED	SIZE_MAX
 

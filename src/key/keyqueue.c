@@ -67,10 +67,9 @@ ws_keyqueue_create(const WsKeySpec *spec, const WsThreads *threads, WsAccount *a
 static inline void
 complete(const WsKeyColumn *col, WsEntry *entry, uint64 key)
 {
-	int			left = WS_PREFIX_BYTES * 8 - (col->notnull ? 0 : 8);
-	ws_uint128	prefix = col->notnull ? 0 : (ws_uint128) col->nulls_first << left;
+	ws_uint128	prefix = ws_first_null(col, false);
 
-	prefix |= (ws_uint128) (col->descending ? ~key : key) << (left - 64);
+	prefix |= (ws_uint128) (col->descending ? ~key : key) << (ws_first_bits(col) - 64);
 	*entry = ws_entry_make(prefix, ws_entry_pointer(*entry));
 }
 

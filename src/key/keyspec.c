@@ -105,6 +105,19 @@ ws_key_encoding(Oid sortop, Oid collation, bool *descending, int *width)
 #undef FIXED
 }
 
+/* Adds a sort column to what is known of the width of all. */
+void
+ws_key_width_add(WsKeyWidth *all, Oid sortop, Oid collation, bool notnull)
+{
+	bool		descending;
+	int			width;
+	WsEncoding	encoding = ws_key_encoding(sortop, collation, &descending, &width);
+
+	all->fixed = all->fixed && width > 0 && !ws_encoding_partial(encoding);
+	all->decodable = all->decodable && ws_encoding_decodable(encoding);
+	all->bytes += width + (notnull ? 0 : 1);
+}
+
 static void
 init_sort_support(SortSupport ssup, AttrNumber attno, Oid sortop, Oid collation,
 				  bool nulls_first, bool abbreviate)
@@ -188,8 +201,7 @@ ws_keyspec_create(TupleDesc desc, int ncols, const AttrNumber *attnos,
 				  const bool *nulls_first, const bool *notnull)
 {
 	WsKeySpec  *spec = palloc0(sizeof(WsKeySpec));
-	int			bytes = 0;
-	bool		fixed = true;
+	WsKeyWidth	all = WS_NO_WIDTH;
 
 	spec->ncols = ncols;
 	spec->cols = palloc0(ncols * sizeof(WsKeyColumn));
@@ -221,15 +233,11 @@ ws_keyspec_create(TupleDesc desc, int ncols, const AttrNumber *attnos,
 										GetDatabaseEncoding() == PG_UTF8);
 		if (i > 0)
 			col[-1].tells_null = ws_tells_null(&col[-1], col);
-		if (col->width == 0 || spec->comparator)
-			fixed = false;
-		bytes += col->width + (col->notnull ? 0 : 1);
+		ws_key_width_add(&all, sortops[i], collations[i], col->notnull);
 	}
-	if (fixed && bytes <= WS_PREFIX_BYTES)
-	{
-		spec->exact = true;
-		spec->exact_bytes = bytes;
-	}
+	spec->exact = ws_prefix_holds(&all);
+	if (spec->exact)
+		spec->exact_bytes = all.bytes;
 	spec->first_alone = ws_first_alone(spec);
 	return spec;
 }

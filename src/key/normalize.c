@@ -149,14 +149,6 @@ fixed_bits(const WsKeyColumn *col, Datum value)
 	}
 }
 
-static inline uint8
-null_byte(const WsKeyColumn *col, bool isnull)
-{
-	if (col->null_apart)
-		return col->nulls_first ? 0 : 0xFF;
-	return isnull != col->nulls_first;
-}
-
 /* The planner was wrong, or the table violates its constraint. */
 static void
 unexpected_null(void)
@@ -187,7 +179,7 @@ exact_prefix(const WsKeySpec *spec, const Datum *values, const bool *isnull)
 		int			bits = col->width * 8;
 
 		if (!col->notnull)
-			prefix = (prefix << 8) | null_byte(col, isnull[att]);
+			prefix = (prefix << 8) | ws_null_byte(col, isnull[att]);
 		prefix <<= bits;
 		if (!isnull[att])
 		{
@@ -211,8 +203,8 @@ static inline ws_uint128
 first_prefix(const WsKeyColumn *col, Datum value)
 {
 	int			bits = col->width * 8;
-	int			left = WS_PREFIX_BYTES * 8 - (col->notnull ? 0 : 8);
-	ws_uint128	prefix = col->notnull ? 0 : (ws_uint128) null_byte(col, false) << left;
+	int			left = ws_first_bits(col);
+	ws_uint128	prefix = ws_first_null(col, false);
 	ws_uint128	v = fixed_bits(col, value);
 
 	if (col->descending)
@@ -444,7 +436,7 @@ ws_key_window(const WsKeySpec *spec, const Datum *values, const bool *isnull,
 		int			att = col->attno - 1;
 
 		if (!col->notnull && !told && (isnull[att] || !col->null_apart))
-			put_byte(&w, null_byte(col, isnull[att]));
+			put_byte(&w, ws_null_byte(col, isnull[att]));
 		told = col->tells_null && !isnull[att];
 		if (isnull[att])
 		{
@@ -575,7 +567,7 @@ ws_key_complete(const WsKeySpec *spec, WsEntry entry)
 		{
 			if (pos >= WS_PREFIX_BYTES)
 				return false;
-			if (bytes[pos++] == null_byte(col, true))
+			if (bytes[pos++] == ws_null_byte(col, true))
 				continue;
 			if (col->null_apart)
 				pos--;

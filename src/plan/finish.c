@@ -132,6 +132,7 @@ finish_plan(Query *parse, const char *query_string, int cursor_options,
 		stmt = next_planner_hook(parse, query_string, cursor_options, params);
 	else
 		stmt = standard_planner(parse, query_string, cursor_options, params);
+	ws_note_planned(parse, stmt);
 	if (made_nodes)
 	{
 		finish(stmt->planTree);

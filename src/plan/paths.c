@@ -195,28 +195,34 @@ ws_wrap_sort(SortPath *sort)
 {
 	CustomPath *cpath = wrap(sort);
 
-	ws_cost_sort(&cpath->path, sort->subpath, sort->path.pathkeys);
-	if (ws_keys_alone(sort->subpath, sort->path.pathkeys))
-		set_reason(cpath, "the rows are nothing but their keys");
+	ws_cost_sort(&cpath->path, &sort->path, sort->subpath, sort->path.pathkeys);
 	return cpath;
 }
 
 /*
- * A WiscSort path of the relation's rows, which stay in the table, or NULL.
- * `scan` becomes part of it.
+ * A WiscSort path of the relation's rows, which stay in the table, or NULL, with *refusal if it is not
+ * to be.  `scan` becomes part of it; `sort` is what core would do.
  */
 static CustomPath *
-sort_in_table(PlannerInfo *root, RelOptInfo *rel, Path *scan, List *pathkeys)
+sort_in_table(PlannerInfo *root, RelOptInfo *rel, Path *scan, const Path *sort, List *pathkeys,
+			  const char **refusal)
 {
 	Path	   *input = ws_heap_input(root, rel, scan, pathkeys);
+	Oid			relid = planner_rt_fetch(rel->relid, root)->relid;
 	CustomPath *cpath;
 
 	if (input == NULL)
+	{
+		*refusal = "a sort key is not a column of the table";
+		return NULL;
+	}
+	*refusal = ws_left_to_core(root, input, pathkeys, rel, relid);
+	if (*refusal != NULL)
 		return NULL;
 	cpath = wrap(create_sort_path(root, rel, input, pathkeys, -1.0));
 	cpath->path.pathtarget = rel->reltarget;
 	cpath->custom_private = lappend(cpath->custom_private, makeInteger(1));
-	ws_cost_heap_sort(&cpath->path, input, pathkeys, rel, planner_rt_fetch(rel->relid, root)->relid);
+	ws_cost_heap_sort(&cpath->path, sort, input, pathkeys, rel, relid);
 	return cpath;
 }
 
@@ -350,32 +356,35 @@ sort_input(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *scan, const ch
 	foreach(lc, ws_useful_orderings(root, rel, partial))
 	{
 		List	   *pathkeys = lfirst(lc);
-		bool		keys_alone = ws_keys_alone(input, pathkeys);
-		CustomPath *spooled;
+		const char *no_table = refusal != NULL ? refusal :
+			scan == NULL ? "no scan of the table tells where its rows are" : NULL;
+		const char *no_spool;
+		SortPath   *sort;
+		CustomPath *spooled = NULL;
 		CustomPath *table = NULL;
 
 		if (pathkeys_contained_in(pathkeys, input->pathkeys) ||
 			(cores_limit && pathkeys_contained_in(root->query_pathkeys, pathkeys)))
 			continue;
-		if (refusal == NULL && scan != NULL && !keys_alone)
-			table = sort_in_table(root, rel, scan, pathkeys);
-		if (table != NULL && ws_record_store == WS_STORE_HEAP)
-		{
-			set_reason(table, "wiscsort.record_store is heap");
-			add_sorted_path(root, rel, table, partial);
-			continue;
-		}
-		spooled = ws_wrap_sort(create_sort_path(root, rel, input, pathkeys, -1.0));
-		if (!keys_alone)
-			set_reason(spooled, refusal != NULL ? refusal :
-					   scan == NULL ? "no scan of the table tells where its rows are" :
-					   "a sort key is not a column of the table");
-		if (table != NULL)
-		{
+		sort = create_sort_path(root, rel, input, pathkeys, -1.0);
+		no_spool = ws_left_to_core(root, input, pathkeys, NULL, InvalidOid);
+		if (no_table == NULL && !ws_keys_alone(input, pathkeys))
+			table = sort_in_table(root, rel, scan, &sort->path, pathkeys, &no_table);
+		if (no_spool == NULL && (table == NULL || ws_record_store != WS_STORE_HEAP))
+			spooled = ws_wrap_sort(sort);
+
+		if (table != NULL && spooled != NULL)
 			set_cost_reasons(table, spooled);
+		else if (table != NULL)
+			set_reason(table, ws_record_store == WS_STORE_HEAP ? "wiscsort.record_store is heap" : no_spool);
+		else if (spooled != NULL && no_table != NULL)
+			set_reason(spooled, no_table);
+		else if (spooled == NULL)
+			ws_note_left(no_spool);
+		if (table != NULL)
 			add_sorted_path(root, rel, table, partial);
-		}
-		add_sorted_path(root, rel, spooled, partial);
+		if (spooled != NULL)
+			add_sorted_path(root, rel, spooled, partial);
 	}
 }
 
@@ -426,4 +435,5 @@ ws_install_planner_hooks(void)
 	next_upper_hook = create_upper_paths_hook;
 	create_upper_paths_hook = replace_sorts;
 	ws_install_finish_hook();
+	ws_install_why_hooks();
 }

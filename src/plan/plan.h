@@ -38,7 +38,24 @@ extern void ws_rewrite_final(PlannerInfo *root, RelOptInfo *final_rel);
 extern void ws_plan_has_node(void);
 extern void ws_install_finish_hook(void);
 
-/* ---- cost.c ---- */
+/* ---- cache.c ---- */
+typedef struct WsPageCache
+{
+	double		bytes;
+	const char *bound;			/* what bounds it, in words */
+} WsPageCache;
+
+/* Of the cache, what one sort's files may take: a sort is not alone, and the table goes through it, too. */
+#define WS_CACHE_SHARE		0.5
+
+extern const WsPageCache *ws_page_cache(void);
+
+/* ---- why.c ---- */
+extern void ws_note_left(const char *reason);
+extern void ws_note_planned(const Query *query, const PlannedStmt *stmt);
+extern void ws_install_why_hooks(void);
+
+/* ---- shape.c ---- */
 
 /* How many rows a LIMIT above can ask for, where that is not a number. */
 #define WS_NO_BOUND			(-1.0)
@@ -48,8 +65,10 @@ extern bool ws_sort_considered(double rows, int width);
 extern double ws_inherited_bound(PlannerInfo *root);
 extern bool ws_bound_is_cores(double bound, int width);
 extern bool ws_keys_alone(const Path *input, List *pathkeys);
-extern void ws_cost_sort(Path *path, const Path *input, List *pathkeys);
-extern void ws_cost_heap_sort(Path *path, const Path *input, List *pathkeys,
+extern const char *ws_left_to_core(PlannerInfo *root, const Path *input, List *pathkeys,
+								   const RelOptInfo *rel, Oid relid);
+extern void ws_cost_sort(Path *path, const Path *sort, const Path *input, List *pathkeys);
+extern void ws_cost_heap_sort(Path *path, const Path *sort, const Path *input, List *pathkeys,
 							  const RelOptInfo *rel, Oid relid);
 
 #endif							/* WS_PLAN_H */

@@ -55,12 +55,19 @@ better_sort(Rewrite *rw, SortPath *sort, double bound)
 {
 	CustomPath *cpath;
 	Path	   *input = sort->subpath;
+	const char *refusal;
 
 	if (sort->path.param_info != NULL || sort->path.pathkeys == NIL ||
 		has_row_identity(input) ||
 		!ws_sort_considered(input->rows, input->pathtarget->width) ||
 		ws_bound_is_cores(bound, input->pathtarget->width))
 		return NULL;
+	refusal = ws_left_to_core(rw->root, input, sort->path.pathkeys, NULL, InvalidOid);
+	if (refusal != NULL)
+	{
+		ws_note_left(refusal);
+		return NULL;
+	}
 	cpath = ws_wrap_sort(sort);
 	if (!ws_debug_force && cpath->path.total_cost >= sort->path.total_cost)
 		return NULL;

@@ -1,0 +1,31 @@
+/*-------------------------------------------------------------------------
+ * cache.c - how much page cache the planner counts on.
+ *
+ * The least of effective_cache_size and what the machine, its memory cgroups and the process's
+ * limits have (os/memory.c).  Looked up at most once a statement.
+ *-------------------------------------------------------------------------
+ */
+#include "plan/plan.h"
+
+#include "access/xact.h"
+#include "optimizer/optimizer.h"
+#include "os/os.h"
+
+/* The page cache that files of this session can come to have, valid until the next statement. */
+const WsPageCache *
+ws_page_cache(void)
+{
+	static WsPageCache cache;
+	static WsMemory found;
+	static TimestampTz looked_up = 0;
+	double		setting = (double) effective_cache_size * BLCKSZ;
+
+	if (looked_up == 0 || looked_up != GetCurrentStatementStartTimestamp())
+	{
+		ws_memory_find("", &found);
+		looked_up = GetCurrentStatementStartTimestamp();
+	}
+	cache.bytes = Min(setting, (double) found.bytes);
+	cache.bound = ws_memory_bound_name(setting <= (double) found.bytes ? WS_BOUND_NONE : found.bound);
+	return &cache;
+}

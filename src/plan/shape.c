@@ -1,0 +1,420 @@
+/*-------------------------------------------------------------------------
+ * shape.c - the shape of a sort, out of what the planner knows; and what is left to core.
+ *
+ * A sort is not taken if it is too small (wiscsort.threshold), if a LIMIT makes it a heap of few
+ * rows, or if it would be slower than core's:
+ *
+ *	- its files would not stay in the page cache (cache.c): each row is a random read then
+ *	- a column that only its comparison function can order comes to decide between many
+ *	  rows: rows are fetched for each comparison, which core's sort has in memory
+ *	  (docs/decisions/30-cost-model.md has the figures)
+ *
+ * Core charges all comparisons alike, and those by a comparison function too little.  So a sort
+ * that needs these is charged just less than core's own: it takes the place of that, and of
+ * no other kind of plan.
+ *-------------------------------------------------------------------------
+ */
+#include "plan/plan.h"
+
+#include <math.h>
+
+#include "access/htup_details.h"
+#include "catalog/pg_statistic.h"
+#include "key/key.h"
+#include "miscadmin.h"
+#include "optimizer/clauses.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/paths.h"
+#include "plan/cost.h"
+#include "utils/selfuncs.h"
+#include "utils/spccache.h"
+#include "utils/syscache.h"
+
+/* Shares of a comparison sort that are left to be done (see cost.c). */
+#define ABBREVIATED_SHARE	0.3		/* ties that an abbreviation leaves */
+#define TEXT_SHARE			0.15	/* ties that a prefix of text leaves */
+#define GUESS_SHARE			0.5		/* verifying a guess, and merging by comparator */
+#define COMPARATOR_SHARE	1.3		/* no prefix at all */
+
+/*
+ * Rows that share the values of the columns before, on average, above which a comparison function has
+ * too much to decide; and rows that share the first one's, where bytes guess at its order, and others follow.
+ * (1 M rows, text under en_US first, then a date: 7 values 0.62, 1,000 0.8 to 1.6, 100,000 1.3 to 1.4 of
+ * core; a date of 2,048 values, then such text: 0.76 to 1.6; numeric of 7 values, then a date: 0.82 to 1.1.)
+ */
+#define FEW_TIES			4.0
+#define MANY_TIES			100.0
+
+/* What a row takes in tuplesort's memory beside its data: SortTuple, chunk, header. */
+#define TUPLESORT_OVERHEAD	(24 + 16 + 16)
+#define ROW_OVERHEAD		14		/* bytes of a row in the spool beside its data */
+
+/* Of core's cost, what a sort is charged that core charges too little. */
+#define JUST_LESS			0.99
+
+static double
+sort_bytes(double rows, int width)
+{
+	return rows * (MAXALIGN(width) + MAXALIGN(SizeofHeapTupleHeader));
+}
+
+/*
+ * Is a sort of `rows` rows of `width` bytes large enough to be considered at
+ * all (wiscsort.threshold)?  enable_sort discourages this kind of sort as well.
+ */
+bool
+ws_sort_considered(double rows, int width)
+{
+	double		threshold = ws_threshold < 0 ? work_mem : ws_threshold;
+
+	if (!ws_enable || !enable_sort)
+		return false;
+	return ws_debug_force ||
+		rows * (MAXALIGN(width) + TUPLESORT_OVERHEAD) > threshold * 1024;
+}
+
+/*
+ * The number of rows that the level above will take of a subquery: a
+ * SubqueryScan passes a LIMIT on (ExecSetTupleBound), and the planner passes
+ * the number down as tuple_fraction.
+ */
+double
+ws_inherited_bound(PlannerInfo *root)
+{
+	if (root->parent_root == NULL || root->tuple_fraction <= 0 ||
+		root->parent_root->parse->limitCount == NULL)
+		return WS_NO_BOUND;
+	return root->tuple_fraction >= 1 ? root->tuple_fraction : WS_UNKNOWN_BOUND;
+}
+
+/*
+ * Is a sort of rows of `width` bytes, of which a LIMIT takes `bound`, better
+ * left to core, which keeps a heap of so many rows?
+ */
+bool
+ws_bound_is_cores(double bound, int width)
+{
+	return bound == WS_UNKNOWN_BOUND ||
+		(bound > 0 && sort_bytes(bound, width) <= work_mem * 1024.0);
+}
+
+/* The "<" operator of a key. */
+static Oid
+less_than(const PathKey *pathkey)
+{
+	EquivalenceMember *em = linitial_node(EquivalenceMember, pathkey->pk_eclass->ec_members);
+
+	return get_opfamily_member(pathkey->pk_opfamily, em->em_datatype, em->em_datatype,
+							   BTLessStrategyNumber);
+}
+
+/* How a key's values become bytes. */
+static WsEncoding
+encoding_of(const PathKey *pathkey, int *width)
+{
+	bool		descending;
+
+	return ws_key_encoding(less_than(pathkey), pathkey->pk_eclass->ec_collation, &descending, width);
+}
+
+/* The widths of all keys, each with a byte for null. */
+static WsKeyWidth
+width_of(List *pathkeys)
+{
+	WsKeyWidth	all = WS_NO_WIDTH;
+	ListCell   *lc;
+
+	foreach(lc, pathkeys)
+	{
+		const PathKey *pathkey = lfirst_node(PathKey, lc);
+
+		ws_key_width_add(&all, less_than(pathkey), pathkey->pk_eclass->ec_collation, false);
+	}
+	return all;
+}
+
+/* Is the key text whose order libc decides, or one that no bytes tell anything of? */
+static bool
+is_compared(const PathKey *pathkey)
+{
+	Oid			lt = less_than(pathkey);
+	bool		padded;
+	int			width;
+
+	return encoding_of(pathkey, &width) == WS_ENC_NONE &&
+		(!ws_key_is_text(lt, &padded) || ws_transformable(pathkey->pk_eclass->ec_collation));
+}
+
+/* The part of a comparison sort that the prefixes leave to be done. */
+static double
+comparison_share(List *pathkeys)
+{
+	PathKey    *first = linitial_node(PathKey, pathkeys);
+	EquivalenceClass *ec = first->pk_eclass;
+	bool		padded;
+	int			width;
+
+	switch (encoding_of(first, &width))
+	{
+		case WS_ENC_NONE:
+			if (!ws_key_is_text(less_than(first), &padded))
+				return COMPARATOR_SHARE;
+			/* of libc, or of ICU, whose sort keys core abbreviates */
+			return ws_transformable(ec->ec_collation) ? GUESS_SHARE : ABBREVIATED_SHARE;
+		case WS_ENC_NUMERIC:
+			return ABBREVIATED_SHARE;
+		case WS_ENC_TEXT:
+		case WS_ENC_BPCHAR:
+		case WS_ENC_NAME:
+		case WS_ENC_BYTEA:
+		case WS_ENC_BIT:
+		case WS_ENC_INET:
+		case WS_ENC_INTERVAL:	/* fills the prefix, and has no room for a null byte */
+			return TEXT_SHARE;
+		default:
+			{
+				WsKeyWidth	all = width_of(pathkeys);
+
+				return list_length(pathkeys) > 1 && !ws_prefix_holds(&all) ? TEXT_SHARE : 0;
+			}
+	}
+}
+
+/*
+ * Rows that share the values of the first n keys, on average.  An aggregate's results may be all the same,
+ * for all that is known.
+ */
+static double
+rows_alike(PlannerInfo *root, List *pathkeys, int n, double rows)
+{
+	List	   *exprs = NIL;
+
+	for (int i = 0; i < n; i++)
+	{
+		EquivalenceClass *ec = list_nth_node(PathKey, pathkeys, i)->pk_eclass;
+		Expr	   *expr = linitial_node(EquivalenceMember, ec->ec_members)->em_expr;
+
+		if (ec->ec_has_volatile)
+			return 1;
+		if (contain_agg_clause((Node *) expr) || contain_window_function((Node *) expr))
+			continue;
+		exprs = lappend(exprs, expr);
+	}
+	if (exprs == NIL)
+		return rows;
+	return rows / Max(1, estimate_num_groups(root, exprs, rows, NULL, NULL));
+}
+
+/*
+ * Do comparison functions come to decide so much that core, which has the values in memory, is
+ * faster?
+ */
+static bool
+comparisons_lose(PlannerInfo *root, List *pathkeys, double rows)
+{
+	for (int i = 0; i < list_length(pathkeys); i++)
+	{
+		const PathKey *pathkey = list_nth_node(PathKey, pathkeys, i);
+		bool		last = i + 1 == list_length(pathkeys);
+		int			width;
+
+		if (i > 0 && is_compared(pathkey) && rows_alike(root, pathkeys, i, rows) > FEW_TIES)
+			return true;
+		if (i == 0 && (is_compared(pathkey) ||
+					   (encoding_of(pathkey, &width) == WS_ENC_NUMERIC && !last)) &&
+			rows_alike(root, pathkeys, 1, rows) > MANY_TIES)
+			return true;
+	}
+	return false;
+}
+
+/* The profile for a tablespace, or for none. */
+static WsProfile
+profile_of(Oid tablespace)
+{
+	WsProfile	p = ws_default_profile;
+
+	p.seq_page = seq_page_cost;
+	p.random_page = random_page_cost;
+	if (OidIsValid(tablespace))
+		get_tablespace_page_costs(tablespace, &p.random_page, NULL);
+	p.cpu_tuple = cpu_tuple_cost;
+	p.cpu_operator = cpu_operator_cost;
+	return p;
+}
+
+/* What all shapes have in common. */
+static WsShape
+shape_of(const Path *input, List *pathkeys)
+{
+	WsShape		s = {.rows = input->rows,
+		.memory = work_mem * 1024.0,
+		.cache = ws_page_cache()->bytes,
+		.comparisons = comparison_share(pathkeys)};
+
+	return s;
+}
+
+/* The shape of a sort of the input's rows, which are spooled unless they are nothing but keys. */
+static WsShape
+spool_shape(const Path *input, List *pathkeys)
+{
+	WsShape		s = shape_of(input, pathkeys);
+
+	s.store = ws_keys_alone(input, pathkeys) ? WS_KIND_KEYS : WS_KIND_SPOOL;
+	if (s.store == WS_KIND_SPOOL)
+		s.spool = input->rows * (input->pathtarget->width + ROW_OVERHEAD);
+	return s;
+}
+
+/*
+ * How far the order of a column follows that of the rows in the table, from 0 to
+ * 1, as ANALYZE found it.
+ */
+static double
+correlation(Oid relid, const Var *column)
+{
+	HeapTuple	tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(relid),
+										Int16GetDatum(column->varattno), BoolGetDatum(false));
+	AttStatsSlot slot;
+	double		result = 0;
+
+	if (!HeapTupleIsValid(tuple))
+		return 0;
+	if (get_attstatsslot(&slot, tuple, STATISTIC_KIND_CORRELATION, InvalidOid, ATTSTATSSLOT_NUMBERS))
+	{
+		result = fabs(slot.numbers[0]);
+		free_attstatsslot(&slot);
+	}
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+/* The shape of a sort that leaves the rows in the table: `input` has TIDs and keys. */
+static WsShape
+heap_shape(const Path *input, List *pathkeys, const RelOptInfo *rel, Oid relid)
+{
+	WsShape		s = shape_of(input, pathkeys);
+	WsKeyWidth	keys = width_of(pathkeys);
+
+	s.store = WS_KIND_HEAP;
+	if (!ws_prefix_holds(&keys))
+		s.spool = input->rows * (input->pathtarget->width + ROW_OVERHEAD);
+	s.row = rel->reltarget->width + ROW_OVERHEAD;
+	s.table = (double) rel->pages * BLCKSZ;
+	/* of the first key; the others count as in btcostestimate */
+	s.ordered = correlation(relid, lsecond_node(Var, input->pathtarget->exprs)) *
+		(list_length(pathkeys) > 1 ? 0.75 : 1);
+	/* who asks for it gets it where a spool would be better than core */
+	s.asked = ws_record_store == WS_STORE_HEAP;
+	return s;
+}
+
+/* Would the sort's files, or its table, not stay in the page cache?  Then why, else NULL. */
+static const char *
+cache_refusal(const WsShape *s)
+{
+	double		file = s->spool + s->rows * sizeof(WsEntry) > s->memory ? s->spool : 0;
+	const WsPageCache *cache = ws_page_cache();
+	bool		table = s->table > WS_CACHE_SHARE * cache->bytes;
+
+	if (!table && file <= WS_CACHE_SHARE * cache->bytes)
+		return NULL;
+	return psprintf("%s of %.0f kB would not stay in the page cache, of %.0f kB by %s",
+					table ? "a table" : "a spool", (table ? s->table : file) / 1024,
+					cache->bytes / 1024, cache->bound);
+}
+
+/*
+ * Why a sort by `pathkeys` is left to core, for EXPLAIN; NULL if it is not.  `input` is what is
+ * spooled, or, if `rel` is not NULL, the TIDs and keys of rows that stay in the table.
+ */
+const char *
+ws_left_to_core(PlannerInfo *root, const Path *input, List *pathkeys, const RelOptInfo *rel, Oid relid)
+{
+	WsShape		s;
+
+	if (ws_debug_force)
+		return NULL;
+	if (comparisons_lose(root, pathkeys, input->rows))
+		return "a comparison function would have many rows to decide about";
+	s = rel != NULL ? heap_shape(input, pathkeys, rel, relid) : spool_shape(input, pathkeys);
+	return cache_refusal(&s);
+}
+
+/* Are there no columns in the rows of `input` but keys, which entries will tell? */
+bool
+ws_keys_alone(const Path *input, List *pathkeys)
+{
+	WsKeyWidth	keys = width_of(pathkeys);
+	ListCell   *lc;
+
+	if (ws_record_store == WS_STORE_SPOOL || input->pathtarget->exprs == NIL ||
+		!keys.decodable || !ws_prefix_holds(&keys))
+		return false;
+	foreach(lc, input->pathtarget->exprs)
+	{
+		bool		found = false;
+		ListCell   *key;
+
+		foreach(key, pathkeys)
+			found = found || find_ec_member_matching_expr(lfirst_node(PathKey, key)->pk_eclass, lfirst(lc),
+														  input->parent->relids) != NULL;
+		if (!found)
+			return false;
+	}
+	return true;
+}
+
+/* Sets the costs of `path`, which does what core's `sort` does. */
+static void
+set_costs(Path *path, const Path *sort, const Path *input, List *pathkeys, const WsShape *shape, Oid tablespace)
+{
+	WsProfile	profile = profile_of(tablespace);
+	WsCost		c = ws_cost(shape, &profile);
+	ListCell   *lc;
+
+	if (ws_debug_force)
+		c.startup = c.run = 0;
+	path->startup_cost = input->total_cost + c.startup;
+	path->total_cost = path->startup_cost + c.run;
+	foreach(lc, pathkeys)
+	{
+		if (ws_debug_force || !is_compared(lfirst_node(PathKey, lc)) || path->total_cost >= sort->total_cost)
+			continue;
+		/* what is cheaper by its own costs stays so */
+		path->total_cost = sort->total_cost *
+			(JUST_LESS + (1 - JUST_LESS) / 2 * path->total_cost / sort->total_cost);
+		path->startup_cost = Min(path->total_cost, Max(path->startup_cost, JUST_LESS * sort->startup_cost));
+		break;
+	}
+}
+
+/*
+ * Sets startup_cost and total_cost of `path`, a WiscSort of the rows of `input` by `pathkeys`, which
+ * core's `sort` sorts as well.  path->rows is the input's already.
+ */
+void
+ws_cost_sort(Path *path, const Path *sort, const Path *input, List *pathkeys)
+{
+	WsShape		s = spool_shape(input, pathkeys);
+
+	set_costs(path, sort, input, pathkeys, &s, InvalidOid);
+}
+
+/*
+ * The same for a sort that leaves the rows in the table `rel`: `input` has their
+ * TIDs and keys, which are spooled if the prefix is not the whole key.
+ */
+void
+ws_cost_heap_sort(Path *path, const Path *sort, const Path *input, List *pathkeys,
+				  const RelOptInfo *rel, Oid relid)
+{
+	WsShape		s = heap_shape(input, pathkeys, rel, relid);
+
+	set_costs(path, sort, input, pathkeys, &s, rel->reltablespace);
+	/* debug_force says nothing of the store: auto is the spool then */
+	if (ws_debug_force && ws_record_store == WS_STORE_AUTO)
+		path->total_cost += 1.0;
+}

@@ -1,0 +1,103 @@
+/*-------------------------------------------------------------------------
+ * why.c - EXPLAIN (VERBOSE) says why a sort was left to core.
+ *
+ * Core's Sort node has no room for that, and PostgreSQL no hook to print beside a node before 18.
+ * So it is a property of the query, `WiscSort`, behind the plan: reasons are collected while EXPLAIN has
+ * the statement planned, and printed when its execution ends, which ExplainOnePlan does while
+ * the query's group is still open.  Only if the plan has a Sort.
+ *
+ * EXPLAIN EXECUTE takes a plan that was made before: it says nothing.
+ *-------------------------------------------------------------------------
+ */
+#include "plan/plan.h"
+
+#include "commands/explain.h"
+#include "executor/executor.h"
+#include "lib/stringinfo.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/planner.h"
+
+/* The EXPLAIN that is running; they nest where functions are executed. */
+typedef struct Explained
+{
+	struct Explained *outer;
+	ExplainState *es;
+	const Query *query;
+	const PlannedStmt *stmt;	/* NULL while it is being planned */
+	StringInfoData reasons;
+} Explained;
+
+static Explained *explained = NULL;
+
+static ExplainOneQuery_hook_type next_explain_hook = NULL;
+static ExecutorEnd_hook_type next_end_hook = NULL;
+
+/* Notes why a sort is left to core, if an EXPLAIN wants to know. */
+void
+ws_note_left(const char *reason)
+{
+	if (explained == NULL || explained->stmt != NULL || strstr(explained->reasons.data, reason) != NULL)
+		return;
+	if (explained->reasons.len > 0)
+		appendStringInfoString(&explained->reasons, "; ");
+	appendStringInfoString(&explained->reasons, reason);
+}
+
+/* A statement has been planned: perhaps the one that is explained. */
+void
+ws_note_planned(const Query *query, const PlannedStmt *stmt)
+{
+	if (explained != NULL && explained->query == query)
+		explained->stmt = stmt;
+}
+
+static bool
+has_sort(PlanState *node, void *arg)
+{
+	return IsA(node, SortState) || planstate_tree_walker(node, has_sort, arg);
+}
+
+static void
+end_execution(QueryDesc *desc)
+{
+	if (explained != NULL && desc->plannedstmt == explained->stmt && explained->reasons.len > 0 &&
+		has_sort(desc->planstate, NULL))
+		ExplainPropertyText("WiscSort", psprintf("left to core: %s", explained->reasons.data),
+							explained->es);
+	if (next_end_hook != NULL)
+		next_end_hook(desc);
+	else
+		standard_ExecutorEnd(desc);
+}
+
+static void
+explain_query(Query *query, int options, IntoClause *into, ExplainState *es,
+			  const char *text, ParamListInfo params, QueryEnvironment *env)
+{
+	Explained	this = {.outer = explained, .es = es, .query = query};
+
+	initStringInfo(&this.reasons);
+	explained = es->verbose ? &this : NULL;
+	PG_TRY();
+	{
+		if (next_explain_hook != NULL)
+			next_explain_hook(query, options, into, es, text, params, env);
+		else
+			ws_explain_one_query(query, options, into, es, text, params, env);
+	}
+	PG_FINALLY();
+	{
+		explained = this.outer;
+	}
+	PG_END_TRY();
+}
+
+/* Joins the hook chains of EXPLAIN and of the executor's end.  Called once. */
+void
+ws_install_why_hooks(void)
+{
+	next_explain_hook = ExplainOneQuery_hook;
+	ExplainOneQuery_hook = explain_query;
+	next_end_hook = ExecutorEnd_hook;
+	ExecutorEnd_hook = end_execution;
+}

@@ -1,0 +1,88 @@
+#!/usr/bin/python3
+"""NOT NULL constraints that are younger than the snapshot: a STABLE function, and a transaction
+that keeps its snapshot, still see the nulls that were there, and get their rows."""
+
+import threading
+import time
+
+import common
+from common import check, core, equal, healthy, rows, session, value
+
+FUNCTION = """CREATE FUNCTION {name}() RETURNS text LANGUAGE plpgsql STABLE AS $$
+DECLARE r record; found text := '';
+BEGIN
+    FOR r IN SELECT k, v FROM nn ORDER BY {order} OFFSET 0 LOOP
+        found := found || coalesce(r.k::text, 'null') || ' ';
+    END LOOP;
+    RETURN found;
+END $$"""
+CALL = 'SELECT {name}() FROM (SELECT pg_sleep(1.5) OFFSET 0) s WHERE s IS NOT NULL'
+ORDERS = {'by_key': 'k', 'by_two': 'k, v'}
+
+
+def fill(cur):
+    cur.execute('DROP TABLE IF EXISTS nn')
+    cur.execute('CREATE TABLE nn (k int8, v int4)')
+    cur.execute('INSERT INTO nn SELECT CASE WHEN i % 10 > 0 THEN i END, i FROM generate_series(1, 200) i')
+
+
+def change(cur):
+    cur.execute('BEGIN; DELETE FROM nn WHERE k IS NULL; ALTER TABLE nn ALTER k SET NOT NULL; COMMIT')
+
+
+def stable_function():
+    """Planned after the change, executed with a snapshot from before."""
+    with common.server() as cluster:
+        other = core(cluster)
+        fill(other)
+        for name, order in ORDERS.items():
+            other.execute(FUNCTION.format(name=name, order=order))
+        for name in ORDERS:
+            fill(other)
+            wanted = value(core(cluster), 'SELECT %s()' % name)
+            cur = session(cluster)
+            answer = []
+            thread = threading.Thread(target=lambda: answer.append(
+                common.error(cur, CALL.format(name=name))[1] or cur.fetchone()[0]))
+            thread.start()
+            time.sleep(0.5)
+            change(other)
+            thread.join()
+            equal(answer, [wanted], 'a STABLE function sees the nulls, ' + name)
+            check('null' not in value(session(cluster), 'SELECT %s()' % name), 'and later none, ' + name)
+        healthy(cluster, 'stable function')
+
+
+def own_change():
+    """The constraint is made by the statement that calls the function, behind its snapshot."""
+    with common.server() as cluster:
+        cur = session(cluster)
+        fill(cur)
+        cur.execute(FUNCTION.format(name='by_key', order='k'))
+        cur.execute("CREATE FUNCTION change() RETURNS int LANGUAGE plpgsql VOLATILE AS $$ BEGIN"
+                    ' DELETE FROM nn WHERE k IS NULL; ALTER TABLE nn ALTER k SET NOT NULL; RETURN 1; END $$')
+        cur.execute('SELECT by_key()')
+        wanted = cur.fetchone()[0]
+        query = 'SELECT by_key() FROM (SELECT change() AS c OFFSET 0) s WHERE s.c = 1'
+        code, message = common.error(cur, query)
+        check(code is None and cur.fetchone()[0] == wanted, 'one statement changes and sorts', message)
+        healthy(cluster, 'own change')
+
+
+def kept_snapshot():
+    with common.server() as cluster:
+        other = core(cluster)
+        fill(other)
+        cur = session(cluster)
+        cur.execute('BEGIN ISOLATION LEVEL REPEATABLE READ')
+        cur.execute('SELECT 1')
+        change(other)
+        found = rows(cur, 'SELECT k FROM nn ORDER BY k NULLS FIRST OFFSET 0')
+        equal(len([k for k, in found if k is None]), 20, 'REPEATABLE READ sees the nulls')
+        cur.execute('COMMIT')
+        equal(len(rows(cur, 'SELECT k FROM nn ORDER BY k OFFSET 0')), 180, 'and none afterwards')
+        healthy(cluster, 'kept snapshot')
+
+
+if __name__ == '__main__':
+    common.run([stable_function, own_change, kept_snapshot])
