@@ -19,7 +19,7 @@ import traceback
 import psycopg2
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.dirname(HERE))
+sys.path.insert(0, os.path.join(HERE, os.pardir, os.pardir, 'tools'))
 from cluster import Cluster  # noqa: E402
 
 FORCED = {'wiscsort.enable': 'on', 'wiscsort.debug_force': 'on', 'wiscsort.threshold': '0'}

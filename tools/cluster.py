@@ -18,7 +18,7 @@ As a library:
 
 As a command, with PGHOST, PGPORT, PGUSER and PGDATABASE set for CMD:
 
-    test/cluster.py [--pg-config X] [--set name=value]... -- CMD ARGS
+    tools/cluster.py [--pg-config X] [--set name=value]... -- CMD ARGS
 """
 
 import argparse
