@@ -91,7 +91,7 @@ ifeq ($(version),)
 $(error $(or $(PG_CONFIG),The empty PG_CONFIG) does not run: install postgresql-server-dev-15 (or -16, -17, -18), or set PG_CONFIG to \
 the pg_config of your server)
 endif
-ifeq ($(foreach v,15 16 17 18,$(filter $(v) $(v).% $(v)beta% $(v)rc% $(v)devel%,$(version))),)
+ifeq ($(strip $(foreach v,15 16 17 18,$(filter $(v) $(v).% $(v)beta% $(v)rc% $(v)devel%,$(version)))),)
 $(error $(PG_CONFIG) belongs to PostgreSQL $(version), and wiscsort supports 15, 16, 17 and 18: set PG_CONFIG \
 to the pg_config of such a server)
 endif
