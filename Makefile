@@ -24,7 +24,7 @@ PG_CONFIG ?= pg_config
 PKG_CONFIG ?= pkg-config
 self := $(firstword $(MAKEFILE_LIST))
 source := $(patsubst %/,%,$(or $(VPATH),$(dir $(self))))
-ifeq ($(wildcard $(source)/wiscsort.control),)
+ifneq ($(words $(wildcard $(source)/wiscsort.control) $(source)),2)
 $(error The path of the source has a space, which GNU make cannot search: run make in the source directory)
 endif
 ifneq ($(source),.)
@@ -178,7 +178,7 @@ ifeq ($(WITH_LIBHWY),yes)
 $(call record,hwy,$(shell $(CXX) --version | head -n 1) $(COMPILE_HWY) \
 	$(shell $(PKG_CONFIG) --modversion libhwy))
 endif
-$(call record,flags,$(server) $(compiler) $(COMPILE.c) $(CFLAGS_SL))
+$(call record,flags,$(server) $(compiler) $(COMPILE.c))
 $(call record,objects,$(OBJS) $(LDFLAGS) $(LDFLAGS_SL) $(SHLIB_LINK))
 endif
 
@@ -188,7 +188,7 @@ ours := $(filter-out src/index/vqsort.o,$(OBJS))
 $(ours): %.o: %.c .build/flags
 	$(call tell,CC  ,$<)
 	mkdir -p $(@D)
-	$(COMPILE.c) $(CFLAGS_SL) -o $@ $<
+	$(COMPILE.c) -o $@ $<
 
 src/index/vqsort.o: src/index/vqsort.cc .build/hwy
 	$(call tell,CXX ,$<)
