@@ -88,19 +88,19 @@ else
 version := $(word 2,$(shell $(or $(PG_CONFIG),false) --version 2>/dev/null))
 PGXS := $(shell $(or $(PG_CONFIG),false) --pgxs 2>/dev/null)
 ifeq ($(version),)
-$(error $(or $(PG_CONFIG),The empty PG_CONFIG) does not run: install postgresql-server-dev-15 (or -16, -17, -18), or set PG_CONFIG to \
-the pg_config of your server)
+$(error $(or $(PG_CONFIG),The empty PG_CONFIG) does not run: install postgresql-server-dev-15 (or -16, -17, \
+-18), or set PG_CONFIG to the pg_config of your server)
 endif
 ifeq ($(strip $(foreach v,15 16 17 18,$(filter $(v) $(v).% $(v)beta% $(v)rc% $(v)devel%,$(version)))),)
-$(error $(PG_CONFIG) belongs to PostgreSQL $(version), and wiscsort supports 15, 16, 17 and 18: set PG_CONFIG \
-to the pg_config of such a server)
+$(error $(PG_CONFIG) belongs to PostgreSQL $(version), and wiscsort supports 15, 16, 17 and 18: set \
+PG_CONFIG to the pg_config of such a server)
 endif
 ifneq ($(word 2,$(PGXS)),)
 $(error The server has a space in its path ($(PGXS)), which PGXS cannot use)
 endif
 ifeq ($(wildcard $(PGXS)),)
-$(error The development files of PostgreSQL $(version) are missing: install postgresql-server-dev-$(firstword \
-$(subst ., ,$(version))), or set PG_CONFIG to the pg_config of your server)
+$(error The development files of PostgreSQL $(version) are missing: install \
+postgresql-server-dev-$(firstword $(subst ., ,$(version))), or set PG_CONFIG to the pg_config of your server)
 endif
 
 # --- what is built --------------------------------------------------------------------------------
@@ -173,7 +173,8 @@ ifneq ($(filter-out $(cleaning),$(or $(MAKECMDGOALS),all)),)
 $(shell mkdir -p .build)
 $(call record,unit,$(server) $(compiler) $(CC) $(UNIT_CFLAGS))
 endif
-ifneq ($(filter-out $(cleaning) unit libraries installcheck uninstall test/% bench/%,$(or $(MAKECMDGOALS),all)),)
+elsewhere := $(cleaning) unit libraries installcheck uninstall test/% bench/%
+ifneq ($(filter-out $(elsewhere),$(or $(MAKECMDGOALS),all)),)
 ifeq ($(WITH_LIBHWY),yes)
 $(call record,hwy,$(shell $(CXX) --version | head -n 1) $(COMPILE_HWY) \
 	$(shell $(PKG_CONFIG) --modversion libhwy))

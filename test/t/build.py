@@ -30,7 +30,7 @@ def tree(name='tree'):
 
 def make(*arguments, cwd=None, pg_config=None):
     """(exit status, lines) of a make of its own, whatever make runs this test."""
-    ours = ('MAKE', 'MFLAGS', 'WERROR', 'SANITIZE', 'COPT', 'PROFILE', 'V', 'VPATH', 'PG_CONFIG', 'WITH_', 'CHECK_')
+    ours = ('MAKE', 'MFLAGS', 'WERROR', 'SANITIZE', 'COPT', 'PROFILE', 'V', 'PG_CONFIG', 'WITH_', 'CHECK_')
     environment = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     done = subprocess.run(['make', 'PG_CONFIG=' + (pg_config or common.options.pg_config)] + list(arguments),
                           cwd=cwd or tree(), env=environment, text=True, errors='replace',
@@ -99,14 +99,14 @@ def changes():
     equal(steps(make('test/unit/test_key')[1]), ['test/unit/test_key.c'], 'a unit test is built')
     equal(steps(make('test/unit/test_key')[1]), [], 'a unit test is built once')
     os.utime(tree() + '/src/key/normalize.c')
-    equal(steps(make('-n', 'test/unit/test_key')[1]), ['test/unit/test_key.c'], 'a unit test knows its source')
+    equal(steps(make('-n', 'test/unit/test_key')[1]), ['test/unit/test_key.c'], 'a unit test knows its files')
     os.utime(tree() + '/src/plan/plan.h')
     found = steps(make('-n', FAST)[1])
     check('src/plan/paths.c' in found and 'src/os/region.c' not in found, 'objects know their headers', found)
     with open(tree() + '/src/guc.c', 'a') as f:
         f.write('\nstatic int ws_unused_function(void) { return 0; }\n')
     status, lines = make(FAST, 'src/guc.o')
-    check(status == 0 and any('warning:' in line for line in lines), "the compiler's warnings are shown", lines)
+    check(status == 0 and any('warning:' in line for line in lines), 'warnings are shown', lines)
     shown = make('-W', 'src/guc.c', FAST, 'V=1', 'src/guc.o')[1]
     check(any(' -o src/guc.o ' in line for line in shown), 'V=1 shows the command', shown)
     make('-j2', FAST)
@@ -130,8 +130,8 @@ def pmem():
 
 
 def major():
-    version = subprocess.run([common.options.pg_config, '--version'], text=True, stdout=subprocess.PIPE).stdout
-    return version.split()[1].split('.')[0]
+    done = subprocess.run([common.options.pg_config, '--version'], text=True, stdout=subprocess.PIPE)
+    return done.stdout.split()[1].split('.')[0]
 
 
 def outside():
@@ -141,7 +141,8 @@ def outside():
     where = ('-f', tree() + '/Makefile', 'VPATH=' + tree(), FAST)
     stops('VPATH beside a build', 'make clean', *where, cwd=build)
     status, lines = make('clean')
-    left = [path for ending in ('o', 'd', 'so') for path in glob.glob(tree() + '/**/*.' + ending, recursive=True)]
+    left = [path for ending in ('o', 'd', 'so')
+            for path in glob.glob(tree() + '/**/*.' + ending, recursive=True)]
     equal((status, lines, left, os.path.exists(tree() + '/.build')), (0, [], [], False), 'make clean')
     status, lines = make('-j2', *where, cwd=build)
     check(status == 0 and os.path.exists(build + '/wiscsort.so'), 'VPATH builds', '\n'.join(lines))
