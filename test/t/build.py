@@ -100,6 +100,12 @@ def changes():
     equal(steps(make('test/unit/test_key')[1]), [], 'a unit test is built once')
     os.utime(tree() + '/src/key/normalize.c')
     equal(steps(make('-n', 'test/unit/test_key')[1]), ['test/unit/test_key.c'], 'a unit test knows its files')
+    with open(tree() + '/src/os/another.c', 'w') as f:
+        f.write('int ws_another(void);\nint ws_another(void) { return 0; }\n')
+    equal(sorted(steps(make(FAST)[1])), ['src/key/normalize.c', 'src/os/another.c', 'wiscsort.so'],
+          'a source is added')
+    os.remove(tree() + '/src/os/another.c')
+    equal(steps(make(FAST)[1]), ['wiscsort.so'], 'a source is removed')
     os.utime(tree() + '/src/plan/plan.h')
     found = steps(make('-n', FAST)[1])
     check('src/plan/paths.c' in found and 'src/os/region.c' not in found, 'objects know their headers', found)
