@@ -162,7 +162,8 @@ endif
 
 # $(call record,NAME,CONTENT): brings the file .build/NAME up to date, if its content is another.
 record = $(if $(subst <$(strip $(2))>,,<$(strip $(file <.build/$(1)))>),$(file >.build/$(1),$(strip $(2))))
-UNIT_CFLAGS = -O1 -g -Wall -Wextra -Werror -Wno-unused-parameter -Wno-sign-compare -MMD -MP \
+UNIT_CFLAGS = -O1 -g -Wall -Wextra -Werror -Wno-unused-parameter -Wno-sign-compare \
+	-Wno-format-truncation -MMD -MP \
 	-I$(source)/src -I$(includedir_server) $(CPPFLAGS) $(SANITIZE)
 COMPILE_HWY = $(CXX) -O2 -g -fPIC -fno-exceptions -fno-rtti -Wall -Wextra -MMD -MP $(WERROR) $(SANITIZE) \
 	$(HWY_CXXFLAGS)

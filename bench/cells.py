@@ -54,7 +54,7 @@ CACHES = ('shared', 'cached', 'cold')
 CONSUMERS = ('count', 'copy', 'keys', 'limit')
 
 DEFAULTS = {
-    'name': None, 'shape': 'table', 'width': 100, 'key': 'int8', 'work_mem': '64MB',
+    'case': None, 'name': None, 'shape': 'table', 'width': 100, 'key': 'int8', 'work_mem': '64MB',
     'distribution': 'random', 'cache': 'cached', 'rows': None, 'pairs': None,
     'consume': 'count', 'need': None, 'settings': {}, 'core_settings': {},
 }
@@ -226,7 +226,7 @@ def case_cells(names, rows):
         if not chosen:
             raise CaseError('no cell of %s has %r in its name' % (base, part))
         pairs = cases[base].get('pairs')
-        cells += [Cell({'pairs': pairs, **c}, rows) for c in chosen]
+        cells += [Cell({'pairs': pairs, **c, 'case': base}, rows) for c in chosen]
     return cells
 
 
@@ -252,5 +252,5 @@ def grid_cells(arguments, rows):
             axes[name] = grid['axes'][name]['values']
         else:
             axes[name] = values.split(',')
-    return [Cell({'pairs': grid['pairs'], **dict(zip(axes, combination))}, rows)
+    return [Cell({'pairs': grid['pairs'], 'case': 'grid', **dict(zip(axes, combination))}, rows)
             for combination in itertools.product(*axes.values())]

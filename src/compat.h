@@ -119,6 +119,14 @@ ws_attribute_notnull(TupleDesc desc, int attno)
 #endif
 }
 
+/* The catalog row of a column's NOT NULL constraint, a copy; NULL where there is none. */
+#if PG_VERSION_NUM >= 180000
+#include "catalog/pg_constraint.h"
+#define ws_notnull_constraint(table, column)	findNotNullConstraintAttnum((table), (column))
+#else
+#define ws_notnull_constraint(table, column)	((HeapTuple) NULL)
+#endif
+
 /* 18 counts disabled nodes of a path beside its cost. */
 static inline void
 ws_path_copy_disabled(Path *to, const Path *from)

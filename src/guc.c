@@ -16,6 +16,8 @@ int			ws_direct_read = WS_DIRECT_AUTO;
 int			ws_read_threads = -1;
 int			ws_sort_threads = -1;
 int			ws_write_threads = -1;
+int			ws_max_threads = 4;
+bool		ws_prefetch_joins = true;
 bool		ws_debug_force = false;
 
 static const struct config_enum_entry sort_kernels[] = {
@@ -83,6 +85,14 @@ ws_define_settings(void)
 							"Sets the number of threads that write a big sort's rows to temporary files.",
 							"0 means that the backend does it itself; -1 a thread if there is a second processor and the query is not parallel.",
 							&ws_write_threads, -1, -1, 1, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("wiscsort.max_threads",
+							"Sets the most helper threads that one backend has at a time, over all its sorts.",
+							"A sort that gets none does without.",
+							&ws_max_threads, 4, 0, 64, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable("wiscsort.prefetch_joins",
+							 "Prefetches what hash joins below a sort are going to look up.",
+							 NULL,
+							 &ws_prefetch_joins, true, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomBoolVariable("wiscsort.debug_force",
 							 "Uses WiscSort wherever it is legal, whatever it costs.",
 							 "A developer option, for tests.",

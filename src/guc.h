@@ -38,6 +38,8 @@ extern int	ws_direct_read;		/* WsDirectRead */
 extern int	ws_read_threads;	/* -1 = chosen */
 extern int	ws_sort_threads;
 extern int	ws_write_threads;
+extern int	ws_max_threads;
+extern bool ws_prefetch_joins;
 extern bool ws_debug_force;
 
 extern void ws_define_settings(void);

@@ -58,20 +58,20 @@ show_sort_key(WsSortState *state, List *ancestors, ExplainState *es)
 	List	   *result = NIL;
 
 	context = set_deparse_context_plan(es->deparse_cxt, state->css.ss.ps.plan, ancestors);
-	for (int i = 0; i < state->ncols; i++)
+	for (int i = 0; i < state->request->ncols; i++)
 	{
-		TargetEntry *tle = get_tle_by_resno(outer->plan->targetlist, state->attnos[i]);
+		TargetEntry *tle = get_tle_by_resno(outer->plan->targetlist, state->request->attnos[i]);
 		StringInfoData buf;
 		Var		   *column;
 
 		if (tle == NULL)
-			elog(ERROR, "no tlist entry for key %d", state->attnos[i]);
+			elog(ERROR, "no tlist entry for key %d", state->request->attnos[i]);
 		column = makeVarFromTargetEntry(OUTER_VAR, tle);
 		initStringInfo(&buf);
 		appendStringInfoString(&buf, deparse_expression((Node *) column, context,
 														prefix, true));
-		append_order(&buf, (Node *) column, state->sortops[i],
-					 state->collations[i], state->nulls_first[i]);
+		append_order(&buf, (Node *) column, state->request->sortops[i],
+					 state->request->collations[i], state->request->nulls_first[i]);
 		result = lappend(result, buf.data);
 	}
 	ExplainPropertyList("Sort Key", result, es);
@@ -92,29 +92,28 @@ ws_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 
 	show_sort_key(state, ancestors, es);
 	if (es->verbose)
-		ExplainPropertyText("Record Store Choice",
-							strVal(llast(((CustomScan *) node->ss.ps.plan)->custom_private)), es);
+		ExplainPropertyText("Record Store Choice", state->request->why, es);
 	if (!es->analyze || !state->has_stats)
 		return;
 	if (state->sorter != NULL)
 		ws_sorter_stats(state->sorter, s);	/* what has happened since it sorted */
 
-	ExplainPropertyText("Sort Method", s->merge_pass ? "wiscsort merge-pass" :
+	ExplainPropertyText("Sort Method", s->runs.formed > 0 ? "wiscsort merge-pass" :
 						"wiscsort one-pass", es);
-	ExplainPropertyText("Record Store", s->store, es);
+	ExplainPropertyText("Record Store", state->store, es);
 	ExplainPropertyInteger("Memory", "kB", kilobytes(s->memory), es);
 	ExplainPropertyInteger("Disk", "kB", kilobytes(s->disk), es);
-	ExplainPropertyInteger("IndexMap Entries", NULL, (int64) s->entries, es);
-	ExplainPropertyInteger("Runs", NULL, s->runs, es);
-	ExplainPropertyInteger("Merge Passes", NULL, s->passes, es);
+	ExplainPropertyInteger("IndexMap Entries", NULL, (int64) s->runs.entries, es);
+	ExplainPropertyInteger("Runs", NULL, s->runs.formed, es);
+	ExplainPropertyInteger("Merge Passes", NULL, s->runs.passes, es);
 	if (state->prefetched > 0)
 		ExplainPropertyInteger("Probes Prefetched", NULL, (int64) state->prefetched, es);
-	if (s->heap)
+	if (s->store.windows)
 	{
-		ExplainPropertyInteger("Window Rows", NULL, (int64) s->window.rows, es);
-		ExplainPropertyInteger("Blocks Direct", NULL, s->window.direct, es);
-		ExplainPropertyInteger("Blocks Buffered", NULL, s->window.buffered, es);
-		if (s->window.persistent)
+		ExplainPropertyInteger("Window Rows", NULL, (int64) s->store.window_rows, es);
+		ExplainPropertyInteger("Blocks Direct", NULL, s->store.blocks_direct, es);
+		ExplainPropertyInteger("Blocks Buffered", NULL, s->store.blocks_buffered, es);
+		if (s->store.persistent)
 			ExplainPropertyBool("Persistent Memory", true, es);
 	}
 }

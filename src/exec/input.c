@@ -15,24 +15,15 @@
  *-------------------------------------------------------------------------
  */
 #include "exec/exec.h"
+#include "exec/below/below.h"
+#include "guc.h"
 
 #include "access/heapam.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "pgstat.h"
+#include "storage/bufmgr.h"
 #include "utils/rel.h"
-
-/* Is this a scan of a heap whose pages can be looked at? */
-bool
-ws_input_by_pages(const PlanState *node)
-{
-	const ScanState *scan = (const ScanState *) node;
-
-	return IsA(node, SeqScanState) &&
-		node->state->es_epq_active == NULL &&
-		scan->ss_currentRelation->rd_tableam == GetHeapamTableAmRoutine() &&
-		TTS_IS_BUFFERTUPLE(scan->ss_ScanTupleSlot);
-}
 
 /*
  * Prepares reading `outer` to its end.  The input is the caller's memory; what
@@ -43,24 +34,12 @@ ws_input_begin(WsInput *input, PlanState *outer)
 {
 	memset(input, 0, sizeof(WsInput));
 	input->outer = outer;
-	if (ws_input_by_pages(outer) &&
+	if (ws_scans_pages(outer) &&
 		(outer->instrument == NULL ||
 		 (outer->qual == NULL && outer->ps_ProjInfo == NULL)))
 		input->scan = (ScanState *) outer;
-	else
+	else if (ws_prefetch_joins)
 		input->prefetch = ws_prefetch_create(outer);
-}
-
-/* The descriptor of a scan by pages, if its current page has rows to be taken. */
-HeapScanDesc
-ws_input_page(const ScanState *scan)
-{
-	HeapScanDesc page = (HeapScanDesc) scan->ss_currentScanDesc;
-
-	if (page == NULL || (page->rs_base.rs_flags & SO_ALLOW_PAGEMODE) == 0 ||
-		page->rs_base.rs_nkeys > 0 || !BufferIsValid(page->rs_cbuf))
-		return NULL;
-	return page;
 }
 
 /* The next row by way of the node; NULL at the end. */
@@ -73,7 +52,7 @@ from_node(WsInput *input)
 	if (TupIsNull(slot))
 		return NULL;
 	if (input->scan != NULL)
-		input->page = ws_input_page(input->scan);
+		input->page = ws_scan_page(input->scan);
 	else if (input->prefetch != NULL)
 		ws_prefetch_row(input->prefetch);
 	return slot;

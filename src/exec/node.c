@@ -19,8 +19,8 @@
  *-------------------------------------------------------------------------
  */
 #include "exec/exec.h"
+#include "exec/below/below.h"
 
-#include "access/xact.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "optimizer/tlist.h"
@@ -37,78 +37,15 @@ create_state(CustomScan *cscan)
 	return (Node *) state;
 }
 
-/* Takes the sort columns out of custom_private (see plan/paths.c). */
-static void
-read_columns(WsSortState *state, List *private)
-{
-	List	   *attnos = linitial(private);
-	List	   *sortops = lsecond(private);
-	List	   *collations = lthird(private);
-	List	   *nulls_first = lfourth(private);
-	List	   *notnull = list_nth(private, 4);
-	int			n = list_length(attnos);
-
-	state->ncols = n;
-	state->attnos = palloc(n * sizeof(AttrNumber));
-	state->sortops = palloc(n * sizeof(Oid));
-	state->collations = palloc(n * sizeof(Oid));
-	state->nulls_first = palloc(n * sizeof(bool));
-	state->notnull = palloc(n * sizeof(bool));
-	for (int i = 0; i < n; i++)
-	{
-		state->attnos[i] = (AttrNumber) list_nth_int(attnos, i);
-		state->sortops[i] = list_nth_oid(sortops, i);
-		state->collations[i] = list_nth_oid(collations, i);
-		state->nulls_first[i] = list_nth_int(nulls_first, i) != 0;
-		state->notnull[i] = list_nth_int(notnull, i) != 0;
-	}
-}
-
-/*
- * Is there nothing in the input's rows but keys, and will the entries tell these
- * (key/decode.c)?
- */
-static bool
-rows_are_keys(const WsSortState *state, TupleDesc input)
-{
-	Bitmapset  *told = NULL;
-	int			bytes = 0;
-
-	if (ws_record_store == WS_STORE_SPOOL)
-		return false;
-	for (int i = 0; i < state->ncols; i++)
-	{
-		Form_pg_attribute att = TupleDescAttr(input, state->attnos[i] - 1);
-		bool		descending;
-		int			width;
-
-		if (!ws_encoding_decodable(ws_key_encoding(state->sortops[i], state->collations[i],
-												   &descending, &width)) ||
-			!att->attbyval || att->attlen != width)
-			return false;
-		bytes += width + (state->notnull[i] ? 0 : 1);
-		told = bms_add_member(told, state->attnos[i]);
-	}
-	return bytes <= WS_PREFIX_BYTES && bms_num_members(told) == input->natts;
-}
-
 static void
 begin_sort(CustomScanState *node, EState *estate, int eflags)
 {
 	WsSortState *state = (WsSortState *) node;
 	CustomScan *cscan = (CustomScan *) node->ss.ps.plan;
-	TupleDesc	input;
 	const int	access = EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK;
 
-	read_columns(state, cscan->custom_private);
-
-	/*
-	 * The planner looked at today's constraints.  A snapshot from before a SET
-	 * NOT NULL still sees the nulls that were there.
-	 */
-	if (IsolationUsesXactSnapshot())
-		memset(state->notnull, 0, state->ncols * sizeof(bool));
-	state->random_access = (eflags & access) != 0;
+	state->request = ws_request_read(cscan->custom_private, estate->es_snapshot);
+	state->request->random_access = (eflags & access) != 0;
 
 	/* The input is read once, forward. */
 	outerPlanState(node) = ExecInitNode(outerPlan(cscan), estate, eflags & ~access);
@@ -126,10 +63,8 @@ begin_sort(CustomScanState *node, EState *estate, int eflags)
 		ExecAssignScanProjectionInfo(&node->ss);
 		return;
 	}
-	input = ExecGetResultType(outerPlanState(node));
-	state->keys_only = rows_are_keys(state, input);
-	ExecInitScanTupleSlot(estate, &node->ss, input,
-						  state->keys_only ? &TTSOpsVirtual : &TTSOpsHeapTuple);
+	ExecInitScanTupleSlot(estate, &node->ss, ExecGetResultType(outerPlanState(node)),
+						  state->request->store == WS_KIND_KEYS ? &TTSOpsVirtual : &TTSOpsHeapTuple);
 	ExecAssignScanProjectionInfoWithVarno(&node->ss, INDEX_VAR);
 }
 
@@ -146,10 +81,8 @@ sort_input(WsSortState *state)
 	TupleTableSlot *slot;
 
 	estate->es_direction = ForwardScanDirection;
-	sorter = ws_sorter_create(ExecGetResultType(outer), state->ncols, state->attnos,
-							  state->sortops, state->collations, state->nulls_first,
-							  state->notnull, work_mem, state->random_access, state->rel,
-							  state->keys_only);
+	ws_request_resolve(state->request);
+	sorter = ws_sorter_create(state->request, ExecGetResultType(outer), state->rel);
 	MemoryContextSwitchTo(sorter->context);
 	ws_input_begin(&input, outer);
 	MemoryContextSwitchTo(old);
@@ -160,6 +93,7 @@ sort_input(WsSortState *state)
 	ws_sorter_perform(sorter);
 	ws_sorter_stats(sorter, &state->stats);
 	state->has_stats = true;
+	state->store = sorter->store->ops->name;
 	state->sorter = sorter;
 	estate->es_direction = direction;
 }
@@ -219,7 +153,7 @@ rescan_sort(CustomScanState *node)
 		return;					/* ExecProcNode rescans the input if need be */
 
 	forget_result(state);
-	if (outer->chgParam != NULL || !state->random_access)
+	if (outer->chgParam != NULL || !state->request->random_access)
 	{
 		ws_sorter_destroy(state->sorter);
 		state->sorter = NULL;

@@ -1,50 +1,47 @@
 /*-------------------------------------------------------------------------
- * file.h - temporary files.
+ * file.h - the temporary files of a sort.
  *-------------------------------------------------------------------------
  */
 #ifndef WS_FILE_H
 #define WS_FILE_H
 
 #include "os/os.h"
-#include "storage/fd.h"
 
-/* ---- tempfile.c: one temporary file under PostgreSQL's virtual files ---- */
-typedef struct WsTempFile
-{
-	File		file;
-	char	   *name;			/* as PostgreSQL names it in messages */
-	int64		size;			/* bytes written so far */
-	int64		extended;		/* bytes it has been made to have for ws_tempfile_prepare */
-	int			raw;			/* duplicate descriptor for helpers, or -1 */
-	WsMapping  *mapping;		/* or NULL */
-} WsTempFile;
+/* ---- fileset.c: the files of one sort, by number ---- */
+typedef struct WsFileSet WsFileSet;
 
-/* One write that a helper does. */
+extern WsFileSet *ws_fileset_create(const WsThreads *threads);
+extern int	ws_file_create(WsFileSet *set);
+extern bool ws_file_allow_helpers(WsFileSet *set, int file);
+extern void ws_file_write(WsFileSet *set, int file, const void *data, Size bytes, int64 offset);
+extern void ws_file_extend(WsFileSet *set, int file, Size bytes, int64 offset);
+extern void ws_file_announce(WsFileSet *set, int file, Size bytes, int64 offset);
+extern void ws_file_prepare(WsFileSet *set, int file, Size bytes, int64 offset);
+extern void ws_file_charge(WsFileSet *set, int file);
+extern int	ws_file_write_raw(WsFileSet *set, int file, const void *data, Size bytes, int64 offset);
+extern int	ws_file_read(WsFileSet *set, int file, void *data, Size bytes, int64 offset);
+extern void ws_file_count_read(WsFileSet *set, Size bytes);
+extern char *ws_file_map(WsFileSet *set, int file, int64 bytes);
+extern void ws_file_failed(const WsFileSet *set, int file, bool writing, int error) __attribute__((noreturn));
+extern void ws_file_corrupt(const WsFileSet *set, int file, const char *what) __attribute__((noreturn));
+extern int64 ws_file_size(const WsFileSet *set, int file);
+extern int64 ws_fileset_peak(const WsFileSet *set);
+extern void ws_fileset_close(WsFileSet *set);
+
+/* ---- writer.c: writes that a helper does ---- */
 typedef struct WsWrite
 {
 	WsChore		chore;			/* must be first */
-	WsTempFile *tf;
+	WsFileSet  *files;
+	int			file;
 	const char *data;
 	Size		bytes;
 	int64		offset;
 	int			error;			/* errno, or 0 */
 } WsWrite;
 
-extern WsTempFile *ws_tempfile_create(void);
-extern bool ws_tempfile_allow_helpers(WsTempFile *tf);
-extern void ws_tempfile_extend(WsTempFile *tf, Size bytes, int64 offset);
-extern void ws_tempfile_prepare(WsTempFile *tf, Size bytes, int64 offset);
-extern void ws_tempfile_charge(WsTempFile *tf);
-extern int	ws_raw_write(int fd, const void *data, Size bytes, int64 offset);
-extern int	ws_raw_read(int fd, void *data, Size bytes, int64 offset);
-extern void ws_tempfile_failed(const WsTempFile *tf, bool writing, int error) __attribute__((noreturn));
-extern void ws_tempfile_count_read(Size bytes);
-extern void ws_write_start(WsHelper *h, WsWrite *w, WsTempFile *tf,
+extern void ws_write_start(WsHelper *h, WsWrite *w, WsFileSet *files, int file,
 						   const char *data, Size bytes, int64 offset);
 extern void ws_write_finish(WsHelper *h, WsWrite *w);
-extern void ws_tempfile_write(WsTempFile *tf, const void *data, Size bytes, int64 offset);
-extern void ws_tempfile_read(WsTempFile *tf, void *data, Size bytes, int64 offset);
-extern char *ws_tempfile_map(WsTempFile *tf, int64 bytes);
-extern void ws_tempfile_close(WsTempFile *tf);
 
 #endif							/* WS_FILE_H */

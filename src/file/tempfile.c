@@ -15,7 +15,7 @@
  * the memory context the file was created in.
  *-------------------------------------------------------------------------
  */
-#include "file/file.h"
+#include "file/tempfile.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -44,6 +44,7 @@ typedef struct MappedTempFile
 	WsTempFile	tf;
 	WsMapping	mapping;
 	MemoryContextCallback callback;
+	const WsThreads *threads;
 } MappedTempFile;
 
 static void
@@ -75,10 +76,10 @@ release(void *arg)
 
 /*
  * Creates an empty temporary file in the next of temp_tablespaces.  Memory
- * comes from CurrentMemoryContext.
+ * comes from CurrentMemoryContext.  `threads` says which helpers there may be.
  */
 WsTempFile *
-ws_tempfile_create(void)
+ws_tempfile_create(const WsThreads *threads)
 {
 	MappedTempFile *m = palloc0(sizeof(MappedTempFile));
 
@@ -86,6 +87,7 @@ ws_tempfile_create(void)
 	m->tf.file = OpenTemporaryFile(false);
 	m->tf.name = pstrdup(FilePathName(m->tf.file));
 	m->tf.raw = -1;
+	m->threads = threads;
 	m->callback.func = release;
 	m->callback.arg = m;
 	MemoryContextRegisterResetCallback(CurrentMemoryContext, &m->callback);
@@ -128,32 +130,32 @@ ws_tempfile_write(WsTempFile *tf, const void *data, Size bytes, int64 offset)
 }
 
 /*
- * Reads exactly `bytes` bytes at `offset`.  Raises the error of the system
- * call, or ERRCODE_DATA_CORRUPTED when the file ends before.
+ * Reads exactly `bytes` bytes at `offset`, and returns 0, an errno, or SHORT_FILE.  Raises and counts nothing.
+ * Callable from helpers if the file allows them.
  */
-void
+int
 ws_tempfile_read(WsTempFile *tf, void *data, Size bytes, int64 offset)
 {
 	char	   *to = data;
-	Size		left = bytes;
 
-	while (left > 0)
+	if (tf->raw >= 0)
+		return ws_raw_read(tf->raw, data, bytes, offset);
+	while (bytes > 0)
 	{
-		int			piece = (int) Min(left, (Size) 1024 * 1024);
+		int			piece = (int) Min(bytes, (Size) 1024 * 1024);
 		int			done = FileRead(tf->file, to, piece, offset,
 									WAIT_EVENT_BUFFILE_READ);
 
 		if (done <= 0)
-			ws_tempfile_failed(tf, false, done == 0 ? SHORT_FILE : errno);
+			return done == 0 ? SHORT_FILE : errno;
 		to += done;
 		offset += done;
-		left -= done;
+		bytes -= done;
 	}
-	ws_tempfile_count_read(bytes);
-	CHECK_FOR_INTERRUPTS();
+	return 0;
 }
 
-/* Counts what a helper read. */
+/* Counts bytes that have been read. */
 void
 ws_tempfile_count_read(Size bytes)
 {
@@ -210,6 +212,23 @@ ws_tempfile_extend(WsTempFile *tf, Size bytes, int64 offset)
 		count_blocks(bytes - BLCKSZ, &pgBufferUsage.temp_blks_written);
 }
 
+/*
+ * Says that a helper is going to write `bytes` bytes at `offset`.  Without temp_file_limit
+ * nothing is charged yet (the two threads would wait for each other's lock on
+ * the file): that is left to ws_tempfile_charge.
+ */
+void
+ws_tempfile_announce(WsTempFile *tf, Size bytes, int64 offset)
+{
+	if (temp_file_limit >= 0)
+	{
+		ws_tempfile_extend(tf, bytes, offset);
+		return;
+	}
+	tf->size = Max(tf->size, offset + (int64) bytes);
+	count_blocks(bytes, &pgBufferUsage.temp_blks_written);
+}
+
 /* Writes; returns 0 or an errno.  For helpers. */
 int
 ws_raw_write(int fd, const void *data, Size bytes, int64 offset)
@@ -252,39 +271,6 @@ ws_raw_read(int fd, void *data, Size bytes, int64 offset)
 	return 0;
 }
 
-static void
-write_chore(WsChore *chore)
-{
-	WsWrite    *w = (WsWrite *) chore;
-
-	w->error = ws_raw_write(w->tf->raw, w->data, w->bytes, w->offset);
-}
-
-/*
- * Has a helper write `bytes` bytes at `offset` of a file that allows helpers;
- * `data` must stay as it is until ws_write_finish.  Without temp_file_limit
- * nothing is charged yet (the two threads would wait for each other's lock on
- * the file): that is left to ws_tempfile_charge.
- */
-void
-ws_write_start(WsHelper *h, WsWrite *w, WsTempFile *tf,
-			   const char *data, Size bytes, int64 offset)
-{
-	if (temp_file_limit >= 0)
-		ws_tempfile_extend(tf, bytes, offset);
-	else
-	{
-		tf->size = Max(tf->size, offset + (int64) bytes);
-		count_blocks(bytes, &pgBufferUsage.temp_blks_written);
-	}
-	w->chore.run = write_chore;
-	w->tf = tf;
-	w->data = data;
-	w->bytes = bytes;
-	w->offset = offset;
-	ws_helper_submit_lazily(h, &w->chore);
-}
-
 /*
  * Has the system get pages for `bytes` bytes at `offset`, behind what has been given to helpers to
  * write: by reading ahead where there is nothing yet.  Unlike a write, that does not wait for the
@@ -319,14 +305,6 @@ ws_tempfile_charge(WsTempFile *tf)
 	tf->extended = 0;
 	if (tf->size > 0 && FileRead(tf->file, &last, 1, tf->size - 1, WAIT_EVENT_BUFFILE_READ) == 1)
 		(void) FileWrite(tf->file, &last, 1, tf->size - 1, WAIT_EVENT_BUFFILE_WRITE);
-}
-
-/* Waits for a write, if one was started, and raises its error. */
-void
-ws_write_finish(WsHelper *h, WsWrite *w)
-{
-	if (ws_helper_wait(h, &w->chore) && w->error != 0)
-		ws_tempfile_failed(w->tf, true, w->error);
 }
 
 /*
@@ -378,7 +356,7 @@ ws_tempfile_close(WsTempFile *tf)
 	{
 		ws_sigbus_forget(&m->mapping);
 		tf->mapping = NULL;
-		ws_dispose(m->mapping.base, m->mapping.bytes);
+		ws_dispose(m->mapping.base, m->mapping.bytes, m->threads);
 	}
 	release(tf);
 }

@@ -17,39 +17,39 @@
 /* ---- indexmap.c ---- */
 typedef struct WsIndexMap
 {
-	WsEntry    *entries;		/* 64-byte aligned */
+	WsEntry    *entries;		/* 64-byte aligned; elsewhere after ws_indexmap_grow */
 	Size		count;			/* where the next entry goes */
 	Size		room;			/* entries committed */
 	Size		capacity;		/* entries allowed; may only shrink to >= count */
 	WsRegion   *region;
 } WsIndexMap;
 
-extern WsIndexMap *ws_indexmap_create(Size max_bytes);
-extern void ws_indexmap_grow(WsIndexMap *map);
+extern WsIndexMap *ws_indexmap_create(WsAccount *account, double expected, Size max_bytes);
+extern bool ws_indexmap_must_move(const WsIndexMap *map);
+extern bool ws_indexmap_grow(WsIndexMap *map);
 extern char *ws_indexmap_borrow(WsIndexMap *map, Size bytes);
 
-/* Appends one entry; the caller has checked that count < capacity. */
+/* Appends one entry; the caller has seen to it that count < room (ws_indexmap_grow). */
 static inline void
 ws_indexmap_append(WsIndexMap *map, WsEntry entry)
 {
-	if (unlikely(map->count >= map->room))
-		ws_indexmap_grow(map);
+	Assert(map->count < map->room);
 	/* halves: a load of 16 bytes would wait for two stores of 8 (15 ns) */
 	map->entries[map->count].lo = entry.lo;
 	map->entries[map->count++].hi = entry.hi;
 }
 
-/* ---- sort.c ---- */
-extern void ws_sort_entries(WsEntry *entries, Size n);
-extern bool ws_sort_is_vectorised(void);
+/* ---- kernel.c ---- */
+extern void ws_sort_entries(WsEntry *entries, Size n, bool vectorised);
+extern bool ws_sort_has_vqsort(void);
 extern void ws_sort_vectorised(WsEntry *entries, Size n);
 
-/* ---- index/vqsort.cc ---- */
+/* ---- vqsort.cc ---- */
 extern void ws_vqsort(WsEntry *entries, Size n);
 
 /* ---- ties.c ---- */
 extern Size ws_ties_bytes_per_entry(const WsKeySpec *spec);
 extern void ws_settle_ties(WsEntry *entries, Size n, const WsKeySpec *spec,
-						   const WsKeyRows *rows);
+						   const WsKeyRows *rows, bool vectorised);
 
 #endif							/* WS_INDEX_H */

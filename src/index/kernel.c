@@ -1,13 +1,12 @@
 /*-------------------------------------------------------------------------
  * sort.c - sorting an array of entries as 128-bit integers.
  *
- * Two kernels: Highway's vqsort (index/vqsort.cc) when the extension was
+ * Two kernels: Highway's vqsort (vqsort.cc) when the extension was
  * built with libhwy, and PostgreSQL's lib/sort_template.h, specialised for
- * entries and interruptible.  wiscsort.sort_kernel chooses.  Pointers differ
+ * entries and interruptible.  The caller chooses.  Pointers differ
  * between entries, so no two are equal and the kernels give the same result.
  *-------------------------------------------------------------------------
  */
-#include "guc.h"
 #include "index/index.h"
 
 #include "miscadmin.h"
@@ -42,7 +41,7 @@ entry_compare(const WsEntry *a, const WsEntry *b)
 
 /*
  * Sorts n <= WS_PIECE_ENTRIES entries in place, ascending, with vqsort, if
- * ws_sort_is_vectorised.  The array is 16-byte aligned (it is much slower
+ * ws_sort_has_vqsort.  The array is 16-byte aligned (it is much slower
  * otherwise).  Callable from helpers; cannot be interrupted.
  */
 void
@@ -59,32 +58,26 @@ ws_sort_vectorised(WsEntry *entries, Size n)
 	sort_few_entries(entries, n);
 }
 
-static WsSortKernel
-chosen_kernel(void)
+/* Has vqsort been built in? */
+bool
+ws_sort_has_vqsort(void)
 {
 #ifdef HAVE_LIBHWY
-	return ws_sort_kernel == WS_KERNEL_AUTO ? WS_KERNEL_VQSORT : ws_sort_kernel;
+	return true;
 #else
-	return WS_KERNEL_TEMPLATE;
+	return false;
 #endif
 }
 
-/* Does ws_sort_entries use a vectorised kernel? */
-bool
-ws_sort_is_vectorised(void)
-{
-	return chosen_kernel() == WS_KERNEL_VQSORT;
-}
-
 /*
- * Sorts n entries in place, ascending, with the kernel of
- * wiscsort.sort_kernel.  vqsort cannot be interrupted: more than
+ * Sorts n entries in place, ascending, with vqsort if `vectorised`, which it may only be
+ * if ws_sort_has_vqsort.  vqsort cannot be interrupted: more than
  * WS_PIECE_ENTRIES are left to the template, which can.
  */
 void
-ws_sort_entries(WsEntry *entries, Size n)
+ws_sort_entries(WsEntry *entries, Size n, bool vectorised)
 {
-	if (ws_sort_is_vectorised() && n <= WS_PIECE_ENTRIES)
+	if (vectorised && n <= WS_PIECE_ENTRIES)
 		ws_sort_vectorised(entries, n);
 	else
 		sort_entries_template(entries, n);

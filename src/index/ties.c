@@ -43,23 +43,24 @@ typedef struct Ties
 {
 	const WsKeySpec *spec;
 	const WsKeyRows *rows;
-	WsKeyPlace *place[2];
+	WsKeySlot  *slot[2];
+	bool		vectorised;		/* entries are sorted by vqsort */
 	bool		guess;			/* the prefixes are a guess */
 } Ties;
 
-static WsKeyPlace *
-fetch(Ties *t, uint64 pointer, int place)
+static WsKeySlot *
+fetch(Ties *t, uint64 pointer, int slot)
 {
-	t->rows->fetch(t->rows->store, pointer, t->place[place]);
-	return t->place[place];
+	t->rows->fetch(t->rows->store, pointer, t->slot[slot]);
+	return t->slot[slot];
 }
 
 /* Orders two rows by their key columns from number `from_col` on. */
 static int
 compare_keys(Ties *t, uint64 a, uint64 b, int from_col)
 {
-	WsKeyPlace *x = fetch(t, a, 0);
-	WsKeyPlace *y = fetch(t, b, 1);
+	WsKeySlot *x = fetch(t, a, 0);
+	WsKeySlot *y = fetch(t, b, 1);
 
 	return ws_key_compare(t->spec, from_col, x->values, x->isnull, y->values, y->isnull);
 }
@@ -146,7 +147,7 @@ settle_by_comparator(Ties *t, WsEntry *group, Size n)
 
 	for (Size i = 0; i < n; i++)
 	{
-		WsKeyPlace *key;
+		WsKeySlot *key;
 
 		if (i + PREFETCH_ROWS < n)
 			t->rows->prefetch(t->rows->store, ws_entry_pointer(group[i + PREFETCH_ROWS]));
@@ -174,7 +175,7 @@ settle_by_digit(Ties *t, WsEntry *group, Size n, int digits)
 	{
 		uint64		pointer = ws_entry_pointer(group[i]);
 		uint8		window[WS_PREFIX_BYTES];
-		WsKeyPlace *key;
+		WsKeySlot *key;
 
 		if (i + PREFETCH_ROWS < n)
 			t->rows->prefetch(t->rows->store, ws_entry_pointer(group[i + PREFETCH_ROWS]));
@@ -184,7 +185,7 @@ settle_by_digit(Ties *t, WsEntry *group, Size n, int digits)
 		group[i] = ws_key_window_entry(window, pointer);
 		CHECK_FOR_INTERRUPTS();
 	}
-	ws_sort_entries(group, n);
+	ws_sort_entries(group, n, t->vectorised);
 	settle(t, group, n, digits + 1);
 	for (Size i = 0; i < n; i++)
 		group[i] = ws_entry_make(common, ws_entry_pointer(group[i]));
@@ -195,7 +196,7 @@ static bool
 group_complete(Ties *t, WsEntry entry, int digits)
 {
 	uint8		window[WS_PREFIX_BYTES];
-	WsKeyPlace *key;
+	WsKeySlot *key;
 
 	if (digits == 1)
 		return ws_key_complete(t->spec, entry);
@@ -212,11 +213,11 @@ group_complete(Ties *t, WsEntry entry, int digits)
 static bool
 each_follows(Ties *t, const WsEntry *entries, Size n, bool ascending)
 {
-	WsKeyPlace *last = fetch(t, ws_entry_pointer(entries[0]), 0);
+	WsKeySlot *last = fetch(t, ws_entry_pointer(entries[0]), 0);
 
 	for (Size i = 1; i < n; i++)
 	{
-		WsKeyPlace *key;
+		WsKeySlot *key;
 		int			cmp;
 
 		if (i + PREFETCH_ROWS < n)
@@ -328,25 +329,26 @@ settle_guess(Ties *t, WsEntry *entries, Size n)
 	t->guess = false;
 	if (right)
 		return;
-	ws_sort_entries(entries, n);
+	ws_sort_entries(entries, n, t->vectorised);
 	settle(t, entries, n, 1);
 }
 
 /*
  * Puts the entries of a sorted array into the order of their whole keys, and
  * rows with equal keys into the order of their pointers.  The keys come from
- * the rows behind the entries.
+ * the rows behind the entries.  `vectorised` as for ws_sort_entries.
  */
 void
-ws_settle_ties(WsEntry *entries, Size n, const WsKeySpec *spec, const WsKeyRows *rows)
+ws_settle_ties(WsEntry *entries, Size n, const WsKeySpec *spec, const WsKeyRows *rows,
+			   bool vectorised)
 {
 	MemoryContext work = AllocSetContextCreate(CurrentMemoryContext, "WiscSort ties",
 											   ALLOCSET_SMALL_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(work);
-	Ties		t = {.spec = spec, .rows = rows};
+	Ties		t = {.spec = spec, .rows = rows, .vectorised = vectorised};
 
-	t.place[0] = rows->make_place(rows->store);
-	t.place[1] = rows->make_place(rows->store);
+	t.slot[0] = rows->make_slot(rows->store);
+	t.slot[1] = rows->make_slot(rows->store);
 	rows->ready(rows->store);
 	t.guess = spec->guess && has_guess(&t, entries, n);
 	settle(&t, entries, n, 1);

@@ -13,19 +13,19 @@
 #include "access/tupmacs.h"
 #include "executor/tuptable.h"
 
-typedef struct WsPlacedColumn
+typedef struct WsFixedColumn
 {
 	int			att;			/* attno - 1 */
 	int			offset;			/* bytes from the tuple's data */
 	int			length;
 	bool		byval;
-} WsPlacedColumn;
+} WsFixedColumn;
 
 struct WsKeyFetch
 {
 	const WsKeySpec *spec;
-	bool		placed;			/* what follows is set */
-	WsPlacedColumn *columns;	/* one for each of spec->cols */
+	bool		fixed;			/* what follows is set */
+	WsFixedColumn *columns;	/* one for each of spec->cols */
 	Datum	   *values;			/* indexed by attno - 1 */
 	bool	   *isnull;			/* none */
 };
@@ -52,8 +52,8 @@ ws_key_fetch_create(const WsKeySpec *spec, TupleDesc desc)
 		offsets[i] = offset;
 		offset += att->attlen;
 	}
-	f->placed = true;
-	f->columns = palloc(spec->ncols * sizeof(WsPlacedColumn));
+	f->fixed = true;
+	f->columns = palloc(spec->ncols * sizeof(WsFixedColumn));
 	f->values = palloc0(spec->last_attno * sizeof(Datum));
 	f->isnull = palloc0(spec->last_attno * sizeof(bool));
 	for (int i = 0; i < spec->ncols; i++)
@@ -78,7 +78,7 @@ ws_key_fetch(WsKeyFetch *f, TupleTableSlot *slot, const Datum **values, const bo
 {
 	HeapTuple	tuple;
 
-	if (f->placed && slot->tts_nvalid == 0 &&
+	if (f->fixed && slot->tts_nvalid == 0 &&
 		(TTS_IS_BUFFERTUPLE(slot) || TTS_IS_HEAPTUPLE(slot)) &&
 		(tuple = ((HeapTupleTableSlot *) slot)->tuple) != NULL &&
 		!HeapTupleHasNulls(tuple) &&
@@ -88,7 +88,7 @@ ws_key_fetch(WsKeyFetch *f, TupleTableSlot *slot, const Datum **values, const bo
 
 		for (int i = 0; i < f->spec->ncols; i++)
 		{
-			const WsPlacedColumn *c = &f->columns[i];
+			const WsFixedColumn *c = &f->columns[i];
 
 			f->values[c->att] = fetch_att(data + c->offset, c->byval, c->length);
 		}

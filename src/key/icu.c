@@ -3,7 +3,7 @@
  *
  * The first eight bytes of ICU's sort key, as PostgreSQL's varstr_abbrev_convert makes them in
  * databases of UTF-8, but without its statistics, which are there to give abbreviation up, and with nothing
- * that is the backend's own: a helper can make them, too (late.c).  Collators are not changed by
+ * that is the backend's own: a helper can make them, too (keyqueue.c).  Collators are not changed by
  * this, and ICU lets several threads use one that nobody changes.
  *
  * Its headers may be missing, and the server may have been linked with another ICU than

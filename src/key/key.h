@@ -25,6 +25,7 @@
 #define WS_KEY_H
 
 #include "entry.h"
+#include "os/os.h"
 #include "utils/sortsupport.h"
 
 typedef enum WsEncoding
@@ -142,26 +143,26 @@ ws_first_alone(const WsKeySpec *spec)
 
 /*
  * The key columns of one row that has been put away: `values` and `isnull`,
- * indexed by attno - 1, up to last_attno.  Made by WsKeyRows.make_place.
+ * indexed by attno - 1, up to last_attno.  Made by WsKeyRows.make_slot.
  */
-typedef struct WsKeyPlace
+typedef struct WsKeySlot
 {
 	uint64		pointer;		/* of the row, or WS_POINTER_MASK */
 	Datum	   *values;
 	bool	   *isnull;
-} WsKeyPlace;
+} WsKeySlot;
 
 /*
- * How ties get at the keys of rows.  A place belongs to the memory context it
+ * How ties get at the keys of rows.  A slot belongs to the memory context it
  * was made in; what its values point to is valid until the next `ready`, and
- * a place filled before a `ready` must be emptied by its owner.
+ * a slot filled before a `ready` must be emptied by its owner.
  */
 typedef struct WsKeyRows
 {
 	void		(*ready) (void *store); /* before a series of fetches */
 	void		(*prefetch) (void *store, uint64 pointer);
-	WsKeyPlace *(*make_place) (void *store);
-	void		(*fetch) (void *store, uint64 pointer, WsKeyPlace *place);
+	WsKeySlot *(*make_slot) (void *store);
+	void		(*fetch) (void *store, uint64 pointer, WsKeySlot *slot);
 	void	   *store;
 } WsKeyRows;
 
@@ -209,6 +210,17 @@ typedef struct WsKeyFetch WsKeyFetch;
 extern WsKeyFetch *ws_key_fetch_create(const WsKeySpec *spec, TupleDesc desc);
 extern void ws_key_fetch(WsKeyFetch *fetch, TupleTableSlot *slot, const Datum **values,
 						 const bool **isnull);
+
+/* ---- keyqueue.c: keys that a helper makes while more rows come ---- */
+typedef struct WsKeyQueue WsKeyQueue;
+
+#define WS_KEYQUEUE_BYTES	((Size) 64 * 1024)
+
+extern WsKeyQueue *ws_keyqueue_create(const WsKeySpec *spec, const WsThreads *threads,
+									  WsAccount *account);
+extern bool ws_keyqueue_put(WsKeyQueue *q, Datum value, WsEntry *entry);
+extern void ws_keyqueue_finish(WsKeyQueue *q);
+extern void ws_keyqueue_stop(WsKeyQueue *q);
 
 /* ---- compare.c ---- */
 extern int	ws_key_compare(const WsKeySpec *spec, int from_col,

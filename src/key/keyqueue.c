@@ -1,17 +1,18 @@
 /*-------------------------------------------------------------------------
- * late.c - keys that a helper makes while more rows come.
+ * keyqueue.c - keys that a helper makes while more rows come.
  *
  * ICU takes a quarter of a microsecond for the key of a text, more than all that is done else
  * with a row that comes in.  So texts are copied, by blocks, and a helper makes their keys and puts
  * them into the entries, which are in the IndexMap without them meanwhile.  While
  * all blocks are in its hands the backend makes keys itself: both are busy.
  *
- * Before entries are sorted, ws_late_finish waits for their keys.
+ * Before entries are sorted, or moved, ws_keyqueue_finish waits for their keys.
  *
- * Memory: WS_LATE_BYTES.  It belongs to the context in which this was created, and the helper ends before that.
+ * Memory: WS_KEYQUEUE_BYTES.  It belongs to the context in which this was created, and the helper ends before that.
  *-------------------------------------------------------------------------
  */
-#include "run/run.h"
+#include "key/key.h"
+#include "os/os.h"
 
 #define BLOCKS		4
 #define ROWS		256			/* of a block */
@@ -22,7 +23,7 @@
 typedef struct Block
 {
 	WsChore		chore;			/* must be first */
-	struct WsLate *owner;
+	struct WsKeyQueue *owner;
 	int			rows;
 	Size		used;			/* bytes of texts */
 	bool		failed;
@@ -31,12 +32,13 @@ typedef struct Block
 	char		texts[TEXTS];
 } Block;
 
-StaticAssertDecl(BLOCKS * sizeof(Block) <= WS_LATE_BYTES, "memory of late keys");
+StaticAssertDecl(BLOCKS * sizeof(Block) <= WS_KEYQUEUE_BYTES, "memory of queued keys");
 
-struct WsLate
+struct WsKeyQueue
 {
 	const WsKeyColumn *col;
-	int			threads;		/* value of the setting */
+	const WsThreads *threads;
+	WsAccount  *account;
 	int			seen;			/* rows before there was a helper */
 	WsHelper   *helper;
 	int			current;		/* block that is filled */
@@ -44,20 +46,21 @@ struct WsLate
 };
 
 /*
- * Prepares late keys, in CurrentMemoryContext, or returns NULL if keys are not such as a helper can make.
- * `threads` and `worthwhile` as for ws_helper_start.
+ * Prepares a queue, in CurrentMemoryContext, or returns NULL if keys are not such as a helper can make,
+ * or if there is to be none.  Its memory is counted in `account`.
  */
-WsLate *
-ws_late_create(const WsKeySpec *spec, int threads, bool worthwhile)
+WsKeyQueue *
+ws_keyqueue_create(const WsKeySpec *spec, const WsThreads *threads, WsAccount *account)
 {
-	WsLate	   *l;
+	WsKeyQueue *q;
 
-	if (spec->cols[0].icu == NULL || !spec->first_alone || !ws_thread_wanted(threads, worthwhile))
+	if (spec->cols[0].icu == NULL || !spec->first_alone || !ws_thread_wanted(threads->sort, true))
 		return NULL;
-	l = palloc0(sizeof(WsLate));
-	l->col = &spec->cols[0];
-	l->threads = threads;
-	return l;
+	q = palloc0(sizeof(WsKeyQueue));
+	q->col = &spec->cols[0];
+	q->threads = threads;
+	q->account = account;
+	return q;
 }
 
 /* Puts a key into an entry that has none. */
@@ -91,9 +94,9 @@ make_keys(WsChore *chore)
 
 /* Waits for a block, and empties it. */
 static void
-take_back(WsLate *l, Block *b)
+take_back(WsKeyQueue *q, Block *b)
 {
-	(void) ws_helper_wait(l->helper, &b->chore);
+	(void) ws_helper_wait(q->helper, &b->chore);
 	if (b->failed)
 		ws_icu_failed();
 	b->rows = 0;
@@ -102,19 +105,20 @@ take_back(WsLate *l, Block *b)
 
 /* Starts the helper, once rows enough have come.  False if there is none. */
 static bool
-start(WsLate *l)
+start(WsKeyQueue *q)
 {
 	/* once only: the system may have no thread to give */
-	if (l->seen > FIRST || l->seen++ < FIRST)
+	if (q->seen > FIRST || q->seen++ < FIRST)
 		return false;
-	l->helper = ws_helper_start(l->threads, true);
-	if (l->helper == NULL)
+	q->helper = ws_helper_start(q->threads->sort, q->threads->most, true);
+	if (q->helper == NULL)
 		return false;
-	l->blocks = palloc0(BLOCKS * sizeof(Block));
+	q->blocks = palloc0(BLOCKS * sizeof(Block));
+	ws_account_add(q->account, BLOCKS * sizeof(Block));
 	for (int i = 0; i < BLOCKS; i++)
 	{
-		l->blocks[i].owner = l;
-		l->blocks[i].chore.run = make_keys;
+		q->blocks[i].owner = q;
+		q->blocks[i].chore.run = make_keys;
 	}
 	return true;
 }
@@ -124,30 +128,30 @@ start(WsLate *l)
  * at `entry`, with its pointer, before the next call.  False if the caller has to make the key.  Raises what an earlier key met.
  */
 bool
-ws_late_put(WsLate *l, Datum value, WsEntry *entry)
+ws_keyqueue_put(WsKeyQueue *q, Datum value, WsEntry *entry)
 {
 	struct varlena *text = (struct varlena *) DatumGetPointer(value);
 	Block	   *b;
 	Size		n;
 
-	if (unlikely(l->helper == NULL) && !start(l))
+	if (unlikely(q->helper == NULL) && !start(q))
 		return false;
 	if (VARATT_IS_EXTERNAL(text) || VARATT_IS_COMPRESSED(text))
 		return false;
-	n = ws_icu_length(l->col, VARDATA_ANY(text), VARSIZE_ANY_EXHDR(text));
+	n = ws_icu_length(q->col, VARDATA_ANY(text), VARSIZE_ANY_EXHDR(text));
 	if (n > LONGEST)
 		return false;
-	b = &l->blocks[l->current];
+	b = &q->blocks[q->current];
 	if (b->rows == ROWS || b->used + n > TEXTS)
 	{
 		/* the entries of all its rows are there by now */
 		if (ws_chore_is_idle(&b->chore))
-			ws_helper_submit(l->helper, &b->chore);
-		b = &l->blocks[(l->current + 1) % BLOCKS];
+			ws_helper_submit(q->helper, &b->chore);
+		b = &q->blocks[(q->current + 1) % BLOCKS];
 		if (!ws_chore_is_idle(&b->chore) && !ws_chore_is_done(&b->chore))
 			return false;
-		take_back(l, b);
-		l->current = (l->current + 1) % BLOCKS;
+		take_back(q, b);
+		q->current = (q->current + 1) % BLOCKS;
 	}
 	memcpy(b->texts + b->used, VARDATA_ANY(text), n);
 	b->used += n;
@@ -157,35 +161,29 @@ ws_late_put(WsLate *l, Datum value, WsEntry *entry)
 }
 
 /*
- * Makes all keys that have been taken over.  `l` may be NULL.  Raises what a key met.
+ * Makes all keys that have been taken over.  `q` may be NULL.  Raises what a key met.
  */
 void
-ws_late_finish(WsLate *l)
+ws_keyqueue_finish(WsKeyQueue *q)
 {
-	if (l == NULL || l->helper == NULL)
+	if (q == NULL || q->helper == NULL)
 		return;
 	/* the last block is the backend's if it has not been handed over */
-	if (ws_chore_is_idle(&l->blocks[l->current].chore))
-		make_keys(&l->blocks[l->current].chore);
+	if (ws_chore_is_idle(&q->blocks[q->current].chore))
+		make_keys(&q->blocks[q->current].chore);
 	for (int i = 0; i < BLOCKS; i++)
-		take_back(l, &l->blocks[i]);
+		take_back(q, &q->blocks[i]);
 }
 
-/* Bytes of memory in use.  NULL is fine. */
-Size
-ws_late_memory(const WsLate *l)
-{
-	return l != NULL && l->blocks != NULL ? BLOCKS * sizeof(Block) : 0;
-}
-
-/* Stops the helper, and frees the blocks, after ws_late_finish or an error.  NULL is fine. */
+/* Stops the helper, and frees the blocks, after ws_keyqueue_finish or an error.  NULL is fine. */
 void
-ws_late_stop(WsLate *l)
+ws_keyqueue_stop(WsKeyQueue *q)
 {
-	if (l == NULL || l->helper == NULL)
+	if (q == NULL || q->helper == NULL)
 		return;
-	ws_helper_stop(l->helper);
-	l->helper = NULL;
-	pfree(l->blocks);
-	l->blocks = NULL;
+	ws_helper_stop(q->helper);
+	q->helper = NULL;
+	pfree(q->blocks);
+	ws_account_subtract(q->account, BLOCKS * sizeof(Block));
+	q->blocks = NULL;
 }

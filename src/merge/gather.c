@@ -40,11 +40,11 @@
  * cannot hold two blocks of each source.
  */
 bool
-ws_merge_gather(WsMerge *merge, Size block_entries, WsEntry *buffer, Size room)
+ws_merge_gather(WsMerge *merge, Size block_entries, WsEntry *buffer, Size room, bool vectorised)
 {
 	Size		need = merge->nsources * block_entries;
 
-	if (!merge->spec->exact || merge->nsources < 2 || !ws_sort_is_vectorised() || 2 * need > room)
+	if (!merge->spec->exact || merge->nsources < 2 || !vectorised || 2 * need > room)
 		return false;
 	for (int i = 0; i < merge->nsources; i++)
 	{

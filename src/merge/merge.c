@@ -18,6 +18,8 @@
 
 #include "miscadmin.h"
 
+static const WsStreamOps merge_ops;
+
 /* Entries after a tie for which another is expected. */
 #define TIES_LATELY		64
 
@@ -30,17 +32,17 @@ tied_source(WsMerge *merge, const WsTreeNode *node)
 
 	if (tied->pointer == pointer)
 		return tied;
-	if (tied->place == NULL)
+	if (tied->slot == NULL)
 	{
-		MemoryContext old = MemoryContextSwitchTo(merge->context);
+		MemoryContext old = MemoryContextSwitchTo(merge->stream.context);
 
-		tied->place = merge->rows->make_place(merge->rows->store);
+		tied->slot = merge->rows->make_slot(merge->rows->store);
 		MemoryContextSwitchTo(old);
 	}
-	merge->rows->fetch(merge->rows->store, pointer, tied->place);
+	merge->rows->fetch(merge->rows->store, pointer, tied->slot);
 	if (!merge->spec->comparator)
-		tied->complete = ws_key_window(merge->spec, tied->place->values,
-									   tied->place->isnull, WS_PREFIX_BYTES,
+		tied->complete = ws_key_window(merge->spec, tied->slot->values,
+									   tied->slot->isnull, WS_PREFIX_BYTES,
 									   tied->window) <= 2 * WS_PREFIX_BYTES;
 	tied->pointer = pointer;
 	return tied;
@@ -64,8 +66,8 @@ break_tie(void *arg, const WsTreeNode *a, const WsTreeNode *b)
 	if (!merge->spec->comparator)
 		cmp = memcmp(x->window, y->window, WS_PREFIX_BYTES);
 	if (cmp == 0 && (merge->spec->comparator || !x->complete))
-		cmp = ws_key_compare(merge->spec, 0, x->place->values, x->place->isnull,
-							 y->place->values, y->place->isnull);
+		cmp = ws_key_compare(merge->spec, 0, x->slot->values, x->slot->isnull,
+							 y->slot->values, y->slot->isnull);
 	MemoryContextSwitchTo(old);
 	return cmp;
 }
@@ -73,17 +75,21 @@ break_tie(void *arg, const WsTreeNode *a, const WsTreeNode *b)
 /*
  * Creates a merge of `nsources` >= 1 sources, in a memory context of its own
  * under CurrentMemoryContext.  Each source is to be given by ws_merge_slice or
- * ws_merge_run before ws_merge_start.
+ * ws_merge_run, which reads through `reader`, before ws_merge_start.  The merge is a stream of all entries.
  */
 WsMerge *
-ws_merge_create(const WsKeySpec *spec, const WsKeyRows *rows, int nsources)
+ws_merge_create(const WsKeySpec *spec, const WsKeyRows *rows, WsReader *reader, int nsources)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "WiscSort merge",
 												  ALLOCSET_SMALL_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
 	WsMerge    *merge = palloc0(sizeof(WsMerge));
 
-	merge->context = context;
+	merge->stream.ops = &merge_ops;
+	merge->stream.context = context;
+	/* ties read rows, and compare */
+	merge->stream.helper_safe = spec->exact && (reader == NULL || reader->helper_safe);
+	merge->reader = reader;
 	merge->spec = spec;
 	merge->rows = rows;
 	merge->nsources = nsources;
@@ -106,6 +112,7 @@ ws_merge_create(const WsKeySpec *spec, const WsKeyRows *rows, int nsources)
 void
 ws_merge_slice(WsMerge *merge, int source, const WsEntry *entries, Size n)
 {
+	merge->stream.count += n;
 	merge->sources[source].next = entries;
 	merge->sources[source].end = merge->sources[source].limit = entries + n;
 }
@@ -118,7 +125,8 @@ ws_merge_run(WsMerge *merge, int source, const WsRun *run, char *buffer)
 
 	s->from_run = true;
 	s->block = 0;
-	ws_run_read_begin(&s->reader, run, buffer);
+	merge->stream.count += run->nentries;
+	ws_run_read_begin(&s->reader, merge->reader, run, buffer);
 }
 
 /* The next entry of a source, or WS_ENTRY_MAX behind its last. */
@@ -159,36 +167,22 @@ same_key(WsMerge *merge, WsEntry next)
 		(merge->tied == NULL || ws_key_complete(merge->spec, next));
 }
 
-/*
- * Says whether helpers may call ws_merge_take from now on: not if ties read
- * rows.  Whoever has it called calls ws_merge_settle before using what came.
- */
-bool
-ws_merge_allow_helpers(WsMerge *merge)
+/* Raises what was met in reading runs, and counts what was read. */
+static void
+merge_raise(WsStream *stream)
 {
-	if (merge->tied != NULL)
-		return false;
-	for (int i = 0; i < merge->nsources; i++)
-		if (merge->sources[i].from_run &&
-			!ws_run_allow_helpers(merge->sources[i].reader.run.home))
-			return false;
-	for (int i = 0; i < merge->nsources; i++)
-		merge->sources[i].reader.raw = merge->sources[i].from_run;
-	return true;
-}
+	WsMerge    *merge = (WsMerge *) stream;
 
-/* Raises what a helper met in this merge, and counts what it read. */
-void
-ws_merge_settle(WsMerge *merge)
-{
 	for (int i = 0; i < merge->nsources; i++)
 		if (merge->sources[i].from_run)
-			ws_run_read_settle(&merge->sources[i].reader);
+			ws_run_read_raise(&merge->sources[i].reader);
+	if (merge->reader != NULL)
+		ws_reader_count(merge->reader);
 }
 
-/* ws_merge_next without interrupt checks. */
-Size
-ws_merge_take(WsMerge *merge, WsEntry *out, Size max)
+/* The next entries in order, by gathering, from the one source, or by the tournament. */
+static Size
+take(WsMerge *merge, WsEntry *out, Size max)
 {
 	Size		n = 0;
 
@@ -237,22 +231,28 @@ ws_merge_take(WsMerge *merge, WsEntry *out, Size max)
 	return n;
 }
 
-/*
- * Writes the next entries in order to `out`, at most `max`, and returns how
- * many they are; 0 only at the end.
- */
-Size
-ws_merge_next(WsMerge *merge, WsEntry *out, Size max)
+static Size
+merge_next(WsStream *stream, WsEntry *out, Size max)
 {
-	CHECK_FOR_INTERRUPTS();
+	WsMerge    *merge = (WsMerge *) stream;
+	Size		n;
+
+	/* otherwise this may be a helper */
 	if (merge->tie_context != NULL)
+	{
+		CHECK_FOR_INTERRUPTS();
 		MemoryContextReset(merge->tie_context);
-	return ws_merge_take(merge, out, max);
+	}
+	n = take(merge, out, max);
+	stream->taken += n;
+	return n;
 }
+
+static const WsStreamOps merge_ops = {merge_next, merge_raise, NULL, NULL};
 
 /* Frees the merge; runs and buffers are not its own. */
 void
 ws_merge_free(WsMerge *merge)
 {
-	MemoryContextDelete(merge->context);
+	MemoryContextDelete(merge->stream.context);
 }

@@ -6,7 +6,7 @@
 #define WS_MERGE_H
 
 #include "merge/losertree.h"
-#include "run/run.h"
+#include "merge/stream.h"
 
 /* A sorted source: a slice of memory, or a run. */
 typedef struct WsSource
@@ -23,7 +23,7 @@ typedef struct WsSource
 /* The key of a source's current entry, as far as ties have needed it. */
 typedef struct WsTied
 {
-	WsKeyPlace *place;			/* NULL until the source's first tie */
+	WsKeySlot  *slot;			/* NULL until the source's first tie */
 	uint64		pointer;		/* of the row whose bytes these are */
 	uint8		window[WS_PREFIX_BYTES];	/* key bytes behind the prefix */
 	bool		complete;		/* the key ends in the window */
@@ -31,9 +31,10 @@ typedef struct WsTied
 
 typedef struct WsMerge
 {
-	MemoryContext context;		/* of all this */
+	WsStream	stream;			/* must be first; its context is that of all this */
 	const WsKeySpec *spec;
 	const WsKeyRows *rows;
+	WsReader   *reader;			/* of all its runs, or NULL */
 	int			nsources;
 	WsSource   *sources;
 	WsTied	   *tied;			/* by source; NULL if prefixes are whole keys */
@@ -46,23 +47,21 @@ typedef struct WsMerge
 	Size		taken;			/* of them, handed out */
 } WsMerge;
 
-extern WsMerge *ws_merge_create(const WsKeySpec *spec, const WsKeyRows *rows, int nsources);
+extern WsMerge *ws_merge_create(const WsKeySpec *spec, const WsKeyRows *rows, WsReader *reader,
+								int nsources);
 extern void ws_merge_slice(WsMerge *merge, int source, const WsEntry *entries, Size n);
 extern void ws_merge_run(WsMerge *merge, int source, const WsRun *run, char *buffer);
 extern void ws_merge_start(WsMerge *merge);
-extern bool ws_merge_allow_helpers(WsMerge *merge);
-extern void ws_merge_settle(WsMerge *merge);
-extern Size ws_merge_take(WsMerge *merge, WsEntry *out, Size max);
-extern Size ws_merge_next(WsMerge *merge, WsEntry *out, Size max);
 extern void ws_merge_free(WsMerge *merge);
 
 /* ---- gather.c ---- */
-extern bool ws_merge_gather(WsMerge *merge, Size block_entries, WsEntry *buffer, Size room);
+extern bool ws_merge_gather(WsMerge *merge, Size block_entries, WsEntry *buffer, Size room,
+							bool vectorised);
 extern Size ws_merge_gather_next(WsMerge *merge);
 
 /*
  * Loads the next block of a source, a run's or a slice's; false behind the last,
- * and when a helper failed.
+ * and when reading failed.
  */
 static inline bool
 ws_source_load(WsSource *s)
@@ -90,6 +89,26 @@ static inline bool
 ws_source_at_last_block(const WsSource *s)
 {
 	return s->from_run ? ws_run_is_last_block(&s->reader) : s->end == s->limit;
+}
+
+/* ---- passes.c: the merges that a sort needs ---- */
+typedef struct WsPasses
+{
+	WsFormation *formation;
+	WsFileSet  *files;
+} WsPasses;
+
+extern WsPasses *ws_passes_create(WsFormation *formation, WsFileSet *files);
+extern void ws_passes_reduce(WsPasses *p);
+extern void ws_passes_end(WsPasses *p, bool random_access, Size reading);
+extern WsStream *ws_passes_stream(WsPasses *p, bool random_access);
+
+/* Does the merge's bookkeeping when the formation has written runs.  Raises errors of merging. */
+static inline void
+ws_passes_check(WsPasses *p)
+{
+	if (unlikely(ws_formation_is_crowded(p->formation)))
+		ws_passes_reduce(p);
 }
 
 #endif							/* WS_MERGE_H */

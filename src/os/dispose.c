@@ -8,7 +8,6 @@
  * system does the same.
  *-------------------------------------------------------------------------
  */
-#include "guc.h"
 #include "os/os.h"
 
 #include <limits.h>
@@ -35,14 +34,16 @@ unmap(void *arg)
 	munmap(disposed.base, disposed.bytes);
 	pg_memory_barrier();
 	pg_atomic_write_u32(&busy, 0);
+	ws_thread_give_back();
 	return NULL;
 }
 
 /*
- * Ends a mapping of `bytes` bytes, now or soon: nobody may touch it any more.
+ * Ends a mapping of `bytes` bytes, now or soon: nobody may touch it any more.  `threads` says
+ * whether a thread may do it.
  */
 void
-ws_dispose(char *base, Size bytes)
+ws_dispose(char *base, Size bytes, const WsThreads *threads)
 {
 	pthread_attr_t attr;
 	pthread_t	thread;
@@ -50,9 +51,15 @@ ws_dispose(char *base, Size bytes)
 	sigset_t	before;
 	bool		started;
 
-	if (!ws_thread_wanted(ws_write_threads, bytes >= WORTHWHILE_BYTES) ||
-		pg_atomic_exchange_u32(&busy, 1) != 0)
+	if (!ws_thread_wanted(threads->write, bytes >= WORTHWHILE_BYTES) ||
+		!ws_thread_take(threads->most))
 	{
+		munmap(base, bytes);
+		return;
+	}
+	if (pg_atomic_exchange_u32(&busy, 1) != 0)
+	{
+		ws_thread_give_back();
 		munmap(base, bytes);
 		return;
 	}

@@ -19,6 +19,9 @@
  * unwinds, chores not begun are dropped, and the thread is joined before
  * anything that the parent context owns is released.
  *
+ * A process has a bounded number of threads at a time (ws_thread_take); a sort that gets
+ * none does without.
+ *
  * Waking a sleeping thread costs some 5 us and, on a virtual machine, 50 us until
  * it runs; both sides therefore look for a short while before they sleep.
  *-------------------------------------------------------------------------
@@ -30,7 +33,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "access/xact.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "port/atomics.h"
@@ -57,6 +59,25 @@ struct WsHelper
 	bool		awaited;		/* the backend sleeps */
 	pg_atomic_uint32 queued;	/* chores in the list, to look at without the lock */
 };
+
+static pg_atomic_uint32 running;	/* threads of this process */
+
+/* Counts a thread that is going to be started, unless there are `most` already. */
+bool
+ws_thread_take(int most)
+{
+	if (pg_atomic_fetch_add_u32(&running, 1) < (uint32) Max(most, 0))
+		return true;
+	ws_thread_give_back();
+	return false;
+}
+
+/* Counts one less. */
+void
+ws_thread_give_back(void)
+{
+	pg_atomic_fetch_sub_u32(&running, 1);
+}
 
 static void *
 work(void *arg)
@@ -113,14 +134,15 @@ stop(void *arg)
 	pthread_mutex_unlock(&h->lock);
 	pthread_join(h->thread, NULL);
 	h->running = false;
+	ws_thread_give_back();
 	pthread_cond_destroy(&h->work);
 	pthread_cond_destroy(&h->done);
 	pthread_mutex_destroy(&h->lock);
 }
 
 /* Processors this process may run on. */
-static int
-processors(void)
+int
+ws_processors(void)
 {
 #ifdef CPU_COUNT
 	cpu_set_t	set;
@@ -132,25 +154,22 @@ processors(void)
 }
 
 /*
- * Do `threads`, the value of one of the settings, and the circumstances ask for a thread?
- * 0 never, 1 always, -1 if there is work enough (`worthwhile`), a second processor,
- * and no parallel query to occupy it.
+ * Do `threads`, one of WsThreads, and the circumstances ask for a thread?  0 never, 1 always, -1 if
+ * there is work enough (`worthwhile`).
  */
 bool
 ws_thread_wanted(int threads, bool worthwhile)
 {
-	if (threads >= 0)
-		return threads > 0;
-	return worthwhile && !IsInParallelMode() && processors() > 1;
+	return threads > 0 || (threads < 0 && worthwhile);
 }
 
 /*
  * Starts a helper below CurrentMemoryContext, if ws_thread_wanted.  Returns NULL if
- * there is to be none, or if the system has no thread to give: the backend does the
- * work itself then.
+ * there is to be none, if this process has `most` threads already, or if the system has no
+ * thread to give: the backend does the work itself then.
  */
 WsHelper *
-ws_helper_start(int threads, bool worthwhile)
+ws_helper_start(int threads, int most, bool worthwhile)
 {
 	MemoryContext context;
 	WsHelper   *h;
@@ -158,7 +177,7 @@ ws_helper_start(int threads, bool worthwhile)
 	sigset_t	block;
 	sigset_t	before;
 
-	if (!ws_thread_wanted(threads, worthwhile))
+	if (!ws_thread_wanted(threads, worthwhile) || !ws_thread_take(most))
 		return NULL;
 	context = AllocSetContextCreate(CurrentMemoryContext, "WiscSort helper",
 									ALLOCSET_SMALL_SIZES);
@@ -184,6 +203,7 @@ ws_helper_start(int threads, bool worthwhile)
 
 	if (!h->running)
 	{
+		ws_thread_give_back();
 		MemoryContextDelete(context);
 		return NULL;
 	}

@@ -10,17 +10,42 @@
 
 #include "port/atomics.h"
 
-/* ---- region.c: address space reserved once, committed as it fills ---- */
+/* ---- region.c: address space that is committed as it fills, and who counts it ---- */
+
+/* Bytes of memory that a sort has, now and at most so far. */
+typedef struct WsAccount
+{
+	Size		now;
+	Size		peak;
+} WsAccount;
+
+static inline void
+ws_account_add(WsAccount *account, Size bytes)
+{
+	account->now += bytes;
+	account->peak = Max(account->peak, account->now);
+}
+
+static inline void
+ws_account_subtract(WsAccount *account, Size bytes)
+{
+	Assert(bytes <= account->now);
+	account->now -= bytes;
+}
+
 typedef struct WsRegion
 {
-	char	   *base;			/* page-aligned */
+	char	   *base;			/* page-aligned; another one after ws_region_reserve */
 	Size		reserved;		/* bytes of address space */
+	Size		limit;			/* bytes that it may come to have */
 	Size		committed;		/* bytes usable from base */
 	Size		released;		/* of them, no longer: at the front */
+	WsAccount  *account;
 	MemoryContextCallback callback;
 } WsRegion;
 
-extern WsRegion *ws_region_create(Size bytes);
+extern WsRegion *ws_region_create(WsAccount *account, Size expected, Size limit);
+extern bool ws_region_reserve(WsRegion *region, Size bytes);
 extern void ws_region_commit(WsRegion *region, Size bytes);
 extern void ws_region_shrink(WsRegion *region, Size bytes);
 extern void ws_region_release(WsRegion *region, Size bytes);
@@ -49,11 +74,26 @@ typedef struct WsChore
 	pg_atomic_uint32 state;
 } WsChore;
 
+/*
+ * Which helpers a sort may have: 0 none, 1 one in any case, -1 one if there is work enough
+ * for it; and how many threads this process may have, over all sorts.
+ */
+typedef struct WsThreads
+{
+	int			read;			/* merge and fetch ahead of the reader */
+	int			sort;			/* sort, and write runs, while rows come in */
+	int			write;			/* write the spool */
+	int			most;
+} WsThreads;
+
 /* Sorts with less memory than this are too short to be helped. */
 #define WS_HELPER_MEMORY	((Size) 1024 * 1024)
 
-extern WsHelper *ws_helper_start(int threads, bool worthwhile);
+extern int	ws_processors(void);
+extern WsHelper *ws_helper_start(int threads, int most, bool worthwhile);
 extern bool ws_thread_wanted(int threads, bool worthwhile);
+extern bool ws_thread_take(int most);
+extern void ws_thread_give_back(void);
 extern void ws_helper_submit(WsHelper *h, WsChore *chore);
 extern void ws_helper_submit_lazily(WsHelper *h, WsChore *chore);
 extern bool ws_chore_is_done(const WsChore *chore);
@@ -94,8 +134,26 @@ extern void ws_team_call(WsTeam *team);
 extern void ws_team_end(WsTeam *team);
 extern bool ws_team_run(WsTeam *team, WsTeamWork work, void *arg, int n);
 
+/* ---- memory.c: how much memory there is for the page cache ---- */
+typedef enum WsMemoryBound
+{
+	WS_BOUND_NONE,
+	WS_BOUND_MACHINE,
+	WS_BOUND_CGROUP,
+	WS_BOUND_ADDRESS_SPACE
+} WsMemoryBound;
+
+typedef struct WsMemory
+{
+	int64		bytes;
+	WsMemoryBound bound;
+} WsMemory;
+
+extern void ws_memory_find(const char *root, WsMemory *found);
+extern const char *ws_memory_bound_name(WsMemoryBound bound);
+
 /* ---- dispose.c ---- */
-extern void ws_dispose(char *base, Size bytes);
+extern void ws_dispose(char *base, Size bytes, const WsThreads *threads);
 
 /* ---- pmem.c ---- */
 extern char *ws_pmem_map(const char *name, Size *bytes);

@@ -1,5 +1,5 @@
 /*-------------------------------------------------------------------------
- * region.c - address space reserved once and committed as it fills.
+ * region.c - address space that is committed as it fills, and moved to grow.
  *
  * The IndexMap and the in-memory spool grow to a size nobody knows in
  * advance.  Doubling an array copies it and needs three times its size for
@@ -7,11 +7,17 @@
  * does neither, and what has been consumed can be handed back to the
  * system.
  *
- * Memory bound: `committed` bytes, which is what the caller counts against
- * work_mem.  On error the region goes away with the memory context it was
- * created in.
+ * Address space has an end, too: under ulimit -v, and with hundreds of sorts that may each
+ * take terabytes.  So what is reserved is what the planner expects; where that is too little
+ * the region is moved to twice as much (mremap: page tables move, bytes do not).
+ *
+ * Memory bound: `committed` less `released` bytes, which the region's account counts.
+ * On error the region goes away with the memory context it was created in.
  *-------------------------------------------------------------------------
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE				/* mremap */
+#endif
 #include "os/os.h"
 
 #include <sys/mman.h>
@@ -20,7 +26,31 @@
 #include "utils/memutils.h"
 
 #define HUGE_PAGE	((Size) 2 * 1024 * 1024)
-#define TERABYTE	((Size) 1 << 40)
+#define LEAST		((Size) 64 * 1024)	/* bytes of a region */
+
+static Size
+page_size(void)
+{
+	return (Size) sysconf(_SC_PAGESIZE);
+}
+
+/* Bytes that count against work_mem. */
+static inline Size
+counted(const WsRegion *region)
+{
+	return region->committed - Min(region->released, region->committed);
+}
+
+static void
+count_change(WsRegion *region, Size before)
+{
+	Size		after = counted(region);
+
+	if (after > before)
+		ws_account_add(region->account, after - before);
+	else
+		ws_account_subtract(region->account, before - after);
+}
 
 static void
 region_unmap(void *arg)
@@ -32,39 +62,45 @@ region_unmap(void *arg)
 	region->base = NULL;
 }
 
+/* Address space of `bytes` bytes, or of as much less as there is; NULL if not even LEAST. */
+static void *
+reserve(Size *bytes, Size least)
+{
+	for (*bytes = TYPEALIGN(page_size(), *bytes); *bytes >= least; *bytes = TYPEALIGN(page_size(), *bytes / 2))
+	{
+		void	   *base = mmap(NULL, *bytes, PROT_NONE,
+								MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+		if (base != MAP_FAILED)
+			return base;
+	}
+	return NULL;
+}
+
 /*
- * Reserves address space for up to `bytes` bytes, in CurrentMemoryContext,
- * whose reset releases it.  Nothing is committed yet.  Where so much cannot
- * be reserved (ulimit -v) the region is smaller: look at `reserved`.
- * Raises ERRCODE_OUT_OF_MEMORY if not even 64 kB can be had.
+ * Reserves address space for `expected` bytes, in CurrentMemoryContext, whose reset releases
+ * it.  The region may come to have `limit` bytes.  Nothing is committed yet; what will be is counted
+ * in `account`, which outlives the region.  Where so much cannot be reserved (ulimit -v) the region
+ * is smaller.  Raises ERRCODE_OUT_OF_MEMORY if not even 64 kB can be had.
  */
 WsRegion *
-ws_region_create(Size bytes)
+ws_region_create(WsAccount *account, Size expected, Size limit)
 {
 	WsRegion   *region = palloc0(sizeof(WsRegion));
-	Size		page = sysconf(_SC_PAGESIZE);
-	void	   *base = MAP_FAILED;
 
-	bytes = TYPEALIGN(page, Min(bytes, TERABYTE));
-	while (bytes >= 64 * 1024)
-	{
-		base = mmap(NULL, bytes, PROT_NONE,
-					MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-		if (base != MAP_FAILED)
-			break;
-		bytes = TYPEALIGN(page, bytes / 2);
-	}
-	if (base == MAP_FAILED)
+	region->account = account;
+	region->limit = Max(TYPEALIGN(page_size(), limit), LEAST);
+	region->reserved = Max(Min(expected, region->limit), LEAST);
+	region->base = reserve(&region->reserved, LEAST);
+	if (region->base == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OUT_OF_MEMORY),
 				 errmsg("out of memory"),
 				 errdetail("Could not reserve address space for a sort: %m")));
-	region->base = base;
-	region->reserved = bytes;
 #ifdef MADV_NOHUGEPAGE
 	/* A small sort must not be given a 2 MB page for its 64 kB. */
-	if (bytes < 8 * HUGE_PAGE)
-		(void) madvise(base, bytes, MADV_NOHUGEPAGE);
+	if (region->limit < 8 * HUGE_PAGE)
+		(void) madvise(region->base, region->reserved, MADV_NOHUGEPAGE);
 #endif
 	region->callback.func = region_unmap;
 	region->callback.arg = region;
@@ -73,16 +109,55 @@ ws_region_create(Size bytes)
 }
 
 /*
+ * Makes sure that at least `bytes` bytes are reserved.  May move the region: every pointer
+ * into it is to be made again from `base`, and no helper may be using one.  Returns false, and changes
+ * nothing, if that is more than the limit, or than the system gives.
+ */
+bool
+ws_region_reserve(WsRegion *region, Size bytes)
+{
+	Size		grown = Min(Max(bytes, 2 * region->reserved), region->limit);
+	char	   *base;
+
+	if (bytes <= region->reserved)
+		return true;
+	if (bytes > region->limit)
+		return false;
+	base = reserve(&grown, bytes);
+	if (base == NULL)
+		return false;
+	if (region->committed > 0 &&
+		mremap(region->base, region->committed, region->committed,
+			   MREMAP_MAYMOVE | MREMAP_FIXED, base) == MAP_FAILED)
+	{
+		/* it is not one piece for the system: then its bytes have to move */
+		if (mprotect(base, region->committed, PROT_READ | PROT_WRITE) != 0)
+		{
+			munmap(base, grown);
+			return false;
+		}
+		memcpy(base + region->released, region->base + region->released,
+			   region->committed - region->released);
+		munmap(region->base, region->reserved);
+	}
+	else if (region->reserved > region->committed)
+		munmap(region->base + region->committed, region->reserved - region->committed);
+	region->base = base;
+	region->reserved = grown;
+	return true;
+}
+
+/*
  * Makes at least the first `bytes` bytes usable (zero-filled where new).
  * Raises ERRCODE_OUT_OF_MEMORY when the system refuses, or when more is asked
- * for than was reserved.
+ * for than is reserved.
  */
 void
 ws_region_commit(WsRegion *region, Size bytes)
 {
-	Size		page = sysconf(_SC_PAGESIZE);
+	Size		before = counted(region);
 
-	bytes = TYPEALIGN(page, bytes);
+	bytes = TYPEALIGN(page_size(), bytes);
 	if (bytes <= region->committed)
 		return;
 	if (bytes > region->reserved ||
@@ -93,6 +168,7 @@ ws_region_commit(WsRegion *region, Size bytes)
 				 errmsg("out of memory"),
 				 errdetail("Could not commit %zu bytes for a sort.", bytes)));
 	region->committed = bytes;
+	count_change(region, before);
 }
 
 /*
@@ -102,14 +178,16 @@ ws_region_commit(WsRegion *region, Size bytes)
 void
 ws_region_shrink(WsRegion *region, Size bytes)
 {
-	Size		page = sysconf(_SC_PAGESIZE);
+	Size		before = counted(region);
 
-	bytes = TYPEALIGN(page, bytes);
+	bytes = TYPEALIGN(page_size(), bytes);
 	if (bytes >= region->committed)
 		return;
 	(void) madvise(region->base + bytes, region->committed - bytes, MADV_DONTNEED);
 	(void) mprotect(region->base + bytes, region->committed - bytes, PROT_NONE);
 	region->committed = bytes;
+	region->released = Min(region->released, bytes);
+	count_change(region, before);
 }
 
 /*
@@ -119,13 +197,14 @@ ws_region_shrink(WsRegion *region, Size bytes)
 void
 ws_region_release(WsRegion *region, Size bytes)
 {
-	Size		page = sysconf(_SC_PAGESIZE);
+	Size		before = counted(region);
 
-	bytes = TYPEALIGN_DOWN(page, bytes);
+	bytes = TYPEALIGN_DOWN(page_size(), Min(bytes, region->committed));
 	if (bytes <= region->released)
 		return;
 	(void) madvise(region->base + region->released, bytes - region->released, MADV_DONTNEED);
 	region->released = bytes;
+	count_change(region, before);
 }
 
 /*
@@ -135,9 +214,9 @@ ws_region_release(WsRegion *region, Size bytes)
 void
 ws_region_destroy(WsRegion *region)
 {
-	if (region != NULL)
-	{
-		region_unmap(region);
-		region->committed = region->reserved = region->released = 0;
-	}
+	if (region == NULL)
+		return;
+	ws_account_subtract(region->account, counted(region));
+	region_unmap(region);
+	region->committed = region->reserved = region->released = 0;
 }

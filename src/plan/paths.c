@@ -20,7 +20,10 @@
 
 #include "access/table.h"
 #include "exec/exec.h"
+#include "exec/request.h"
+#include "key/key.h"
 #include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
@@ -32,29 +35,32 @@
 static set_rel_pathlist_hook_type next_rel_hook = NULL;
 static create_upper_paths_hook_type next_upper_hook = NULL;
 
-/* Is this column of the sorted rows certain to hold no null? */
-static bool
-never_null(PlannerInfo *root, TargetEntry *tle)
+/* Sets *constraint to what makes this column of the sorted rows certain to hold no null, if anything does. */
+static void
+find_constraint(PlannerInfo *root, TargetEntry *tle, WsConstraint *constraint)
 {
 	Var		   *var = (Var *) tle->expr;
 	RangeTblEntry *rte;
 	Relation	rel;
-	bool		notnull;
 
+	memset(constraint, 0, sizeof(WsConstraint));
 	if (!IsA(var, Var) || var->varlevelsup != 0 || var->varattno <= 0 ||
 		var->varno <= 0 || var->varno >= root->simple_rel_array_size ||
 		root->parse->groupingSets != NIL || root->parse->setOperations != NULL)
-		return false;
+		return;
 	rte = planner_rt_fetch(var->varno, root);
 	if (rte->rtekind != RTE_RELATION || rte->inh || ws_var_nullable(root, var) ||
 		(rte->relkind != RELKIND_RELATION && rte->relkind != RELKIND_MATVIEW))
-		return false;
+		return;
 
 	/* the planner holds a lock, and is told when the constraint goes */
 	rel = table_open(rte->relid, NoLock);
-	notnull = ws_attribute_notnull(RelationGetDescr(rel), var->varattno);
+	if (ws_attribute_notnull(RelationGetDescr(rel), var->varattno))
+	{
+		constraint->table = rte->relid;
+		constraint->column = var->varattno;
+	}
 	table_close(rel, NoLock);
-	return notnull;
 }
 
 /*
@@ -67,37 +73,70 @@ in_table(const CustomPath *cpath)
 	return list_length(cpath->custom_private) > 1;
 }
 
+/* Is there nothing in the input's rows but keys, which the entries will tell? */
+static bool
+rows_are_keys(const WsRequest *request, List *tlist)
+{
+	Bitmapset  *told = NULL;
+
+	if (ws_record_store == WS_STORE_SPOOL || !ws_request_keys_fit(request))
+		return false;
+	for (int i = 0; i < request->ncols; i++)
+	{
+		TargetEntry *tle = get_tle_by_resno(tlist, request->attnos[i]);
+		bool		descending;
+		int			width;
+		int16		length;
+		bool		byval;
+
+		(void) ws_key_encoding(request->sortops[i], request->collations[i], &descending, &width);
+		get_typlenbyval(exprType((Node *) tle->expr), &length, &byval);
+		if (!byval || length != width)
+			return false;
+		told = bms_add_member(told, request->attnos[i]);
+	}
+	return bms_num_members(told) == list_length(tlist);
+}
+
 /* PlanCustomPath callback: custom_plans is core's Sort. */
 static Plan *
 plan_sort(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
 		  List *tlist, List *clauses, List *custom_plans)
 {
 	Sort	   *sort = linitial_node(Sort, custom_plans);
+	List	   *input = outerPlan(sort)->targetlist;
 	CustomScan *cscan = makeNode(CustomScan);
-	List	   *attnos = NIL;
-	List	   *sortops = NIL;
-	List	   *collations = NIL;
-	List	   *nulls_first = NIL;
-	List	   *notnull = NIL;
+	WsRequest  *request = ws_request_create(sort->numCols);
+	WsConstraint *constraints = palloc(sort->numCols * sizeof(WsConstraint));
 
 	outerPlan(cscan) = outerPlan(sort);
 	for (int i = 0; i < sort->numCols; i++)
 	{
-		TargetEntry *tle = get_tle_by_resno(outerPlan(sort)->targetlist,
-											sort->sortColIdx[i]);
-
-		attnos = lappend_int(attnos, sort->sortColIdx[i]);
-		sortops = lappend_oid(sortops, sort->sortOperators[i]);
-		collations = lappend_oid(collations, sort->collations[i]);
-		nulls_first = lappend_int(nulls_first, sort->nullsFirst[i]);
-		notnull = lappend_int(notnull, never_null(root, tle));
+		request->attnos[i] = sort->sortColIdx[i];
+		request->sortops[i] = sort->sortOperators[i];
+		request->collations[i] = sort->collations[i];
+		request->nulls_first[i] = sort->nullsFirst[i];
+		find_constraint(root, get_tle_by_resno(input, sort->sortColIdx[i]), &constraints[i]);
+		request->notnull[i] = OidIsValid(constraints[i].table);
 	}
-	cscan->custom_private = lappend(list_make5(attnos, sortops, collations, nulls_first, notnull),
-									linitial(best_path->custom_private));
+	request->why = strVal(linitial(best_path->custom_private));
+	request->rows = outerPlan(sort)->plan_rows;
+	request->width = outerPlan(sort)->plan_width;
 	if (in_table(best_path))
+	{
+		request->store = WS_KIND_HEAP;
 		cscan->scan.scanrelid = rel->relid; /* its rows are what we return */
+	}
 	else
-		cscan->custom_scan_tlist = copyObject(outerPlan(sort)->targetlist);
+	{
+		if (rows_are_keys(request, input))
+		{
+			request->store = WS_KIND_KEYS;
+			request->why = "the rows are nothing but their keys";
+		}
+		cscan->custom_scan_tlist = copyObject(input);
+	}
+	cscan->custom_private = ws_request_write(request, constraints);
 	cscan->scan.plan.targetlist = tlist;
 	cscan->scan.plan.qual = NIL;	/* the input has applied them */
 	cscan->flags = best_path->flags;

@@ -1,18 +1,12 @@
 /*-------------------------------------------------------------------------
- * formation.c - run formation, and the passes that keep the runs few.
+ * formation.c - run formation: entries become sorted pieces, and runs.
  *
  * Entries go into the IndexMap, piece by piece.  A full piece is sorted; if a
  * helper is there, by the helper, while the next piece is being filled.  If the
  * IndexMap can hold all entries, the pieces are merged where they are (OnePass).
  * Otherwise, from the moment when it is full, each piece is written as a run of
- * level 0 before it is filled again; when about `fan_in` runs of a level exist
- * they are merged into one run of the next level (balanced merge), so that the
- * number of runs stays logarithmic and any input can be sorted in any
- * work_mem.  The final merge is left to the reader: ws_formation_merge hands it
- * out unread.
- *
- * Runs of a level live in one file, which is used again once they have been
- * merged: with L levels the disk holds each entry at most about twice.
+ * level 0 before it is filled again.  Runs that have become too many are merged by
+ * whoever called (merge/passes.c).
  *
  * The last piece need not be written where there is room for it beside the merge:
  * it is a source of the final merge where it is.
@@ -21,18 +15,12 @@
  * ties needs rows and comparators, and stays with the backend.
  *
  * Memory: the IndexMap, one block for writing, and what settling ties takes.
- * An intermediate merge happens when the IndexMap is empty, and reads through
- * its memory.  On error nothing is left that its owners do not clean up.
+ * On error nothing is left that its owners do not clean up.
  *-------------------------------------------------------------------------
  */
-#include "guc.h"
 #include "run/run.h"
 
-#include "merge/merge.h"
 #include "miscadmin.h"
-
-/* Entries moved from a merge to a run at a time. */
-#define COPY_ENTRIES	1024
 
 /* Entries of a last piece that two threads sort sooner than one. */
 #define SHARED_ENTRIES	((Size) 32 * 1024)
@@ -49,20 +37,40 @@ lay_out_pieces(WsFormation *f, Size piece)
 
 /*
  * Starts run formation in CurrentMemoryContext with an IndexMap of at most
- * `max_bytes` bytes.  `spec` and `rows` must outlive it.
+ * `max_bytes` bytes, for about `expected` entries.  Runs go to `files`, memory is counted in
+ * `account`; these, `spec`, `rows` (NULL if keys are exact) and `threads` outlive it.
  */
 WsFormation *
-ws_formation_create(const WsKeySpec *spec, const WsKeyRows *rows, Size max_bytes)
+ws_formation_create(const WsKeySpec *spec, const WsKeyRows *rows, const WsThreads *threads,
+					WsAccount *account, WsFileSet *files, bool vectorised,
+					double expected, Size max_bytes)
 {
 	WsFormation *f = palloc0(sizeof(WsFormation));
 
 	f->spec = spec;
 	f->rows = rows;
-	f->map = ws_indexmap_create(max_bytes);
+	f->threads = threads;
+	f->account = account;
+	f->vectorised = vectorised;
+	f->map = ws_indexmap_create(account, expected, max_bytes);
+	ws_runs_init(&f->home, files);
 	lay_out_pieces(f, WS_PIECE_ENTRIES);
-	/* limiting the memory can make two of one; one more for split_last */
-	f->pieces = palloc0((f->npieces + 2) * sizeof(WsPiece));
 	return f;
+}
+
+/* Piece number i, made if there is none yet. */
+static WsPiece *
+piece(WsFormation *f, int i)
+{
+	while (f->made <= i)
+	{
+		MemoryContext context = GetMemoryChunkContext(f);
+
+		f->pieces = f->pieces == NULL ? MemoryContextAlloc(context, sizeof(WsPiece *)) :
+			repalloc(f->pieces, (f->made + 1) * sizeof(WsPiece *));
+		f->pieces[f->made++] = MemoryContextAllocZero(context, sizeof(WsPiece));
+	}
+	return f->pieces[i];
 }
 
 /* Where a piece starts, and how many entries it can have. */
@@ -75,137 +83,36 @@ piece_entries(const WsFormation *f, int i, Size *room)
 	return f->map->entries + start;
 }
 
-/* Bytes of memory in use, with `ties` entries whose ties are being settled. */
-static void
-note_memory(WsFormation *f, Size ties)
-{
-	f->peak_memory = Max(f->peak_memory, ws_formation_memory(f) +
-						 ties * ws_ties_bytes_per_entry(f->spec));
-}
-
-static void
-note_disk(WsFormation *f)
-{
-	int64		disk = 0;
-
-	for (int i = 0; i < WS_MAX_LEVELS; i++)
-		if (f->files[i].file != NULL)
-			disk += f->files[i].file->size;
-	f->peak_disk = Max(f->peak_disk, disk);
-}
-
-static void
-add_run(WsFormation *f, WsRun run)
+/* Adds a live run. */
+void
+ws_formation_add_run(WsFormation *f, WsRun run)
 {
 	if (f->nruns == f->max_runs)
 	{
-		f->max_runs = Max(16, 2 * f->max_runs);
-		f->runs = f->runs == NULL ? palloc(f->max_runs * sizeof(WsRun)) :
+		int			more = Max(16, f->max_runs);
+
+		ws_account_add(f->account, more * sizeof(WsRun));
+		f->max_runs += more;
+		f->runs = f->runs == NULL ?
+			MemoryContextAlloc(GetMemoryChunkContext(f), f->max_runs * sizeof(WsRun)) :
 			repalloc(f->runs, f->max_runs * sizeof(WsRun));
 	}
 	f->runs[f->nruns++] = run;
-	note_disk(f);
 }
 
-/* A merge of the pieces of the IndexMap. */
-static WsMerge *
-merge_pieces(WsFormation *f)
+/* Releases the first n live runs, which have been merged. */
+void
+ws_formation_drop_runs(WsFormation *f, int n)
 {
-	int			n = f->current + 1;
-	WsMerge    *merge = ws_merge_create(f->spec, f->rows, n);
-
 	for (int i = 0; i < n; i++)
-		ws_merge_slice(merge, i, f->pieces[i].entries, f->pieces[i].n);
-	ws_merge_start(merge);
-	return merge;
-}
-
-/*
- * A merge of the first n live runs and of what is kept in the IndexMap, through
- * the rest of its memory.  If there is three times the memory it needs, it gathers.
- */
-static WsMerge *
-merge_runs(WsFormation *f, int n)
-{
-	int			nsources = n + (f->nkept > 0 ? lengthof(f->kept) : 0);
-	WsMerge    *merge = ws_merge_create(f->spec, f->rows, nsources);
-	Size		kept = TYPEALIGN(64, f->nkept * sizeof(WsEntry));
-	Size		blocks = nsources * f->block_size;
-	Size		bytes = 3 * nsources <= f->fan_in ? 3 * blocks : blocks;
-	char	   *buffers = ws_indexmap_borrow(f->map, kept + bytes) + kept;
-
-	for (int i = 0; i < n; i++)
-		ws_merge_run(merge, i, &f->runs[i], buffers + i * f->block_size);
-	if (f->nkept > 0)
-	{
-		ws_merge_slice(merge, n, f->map->entries, f->kept[0]);
-		ws_merge_slice(merge, n + 1, f->map->entries + f->kept[0], f->kept[1]);
-	}
-	if (!ws_merge_gather(merge, ws_block_capacity(f->block_size), (WsEntry *) (buffers + blocks),
-						 (bytes - blocks) / sizeof(WsEntry)))
-		ws_merge_start(merge);
-	return merge;
-}
-
-/* Writes what a merge delivers as one run of nentries entries. */
-static WsRun
-write_merged(WsFormation *f, WsMerge *merge, uint64 nentries, int level)
-{
-	WsRunWriter writer;
-	WsEntry		batch[COPY_ENTRIES];
-	Size		n;
-
-	if (level >= WS_MAX_LEVELS)
-		elog(ERROR, "too many merge levels");
-	ws_run_write_begin(&writer, &f->files[level], nentries, f->block_size,
-					   f->next_number++, level, f->block, false);
-	while ((n = ws_merge_next(merge, batch, COPY_ENTRIES)) > 0)
-		ws_run_write(&writer, batch, n);
-	ws_merge_free(merge);
-	return ws_run_write_end(&writer);
-}
-
-/* Lowest level first, then youngest: any number of them span one arrival interval. */
-static int
-run_order(const void *a, const void *b)
-{
-	const WsRun *x = a;
-	const WsRun *y = b;
-
-	if (x->level != y->level)
-		return x->level - y->level;
-	return (x->number < y->number) - (x->number > y->number);
-}
-
-/* Merges the n live runs of the lowest levels into one. */
-static void
-merge_lowest(WsFormation *f, int n)
-{
-	uint64		entries = 0;
-	int			level = 0;
-	WsRun		run;
-
-	qsort(f->runs, f->nruns, sizeof(WsRun), run_order);
-	for (int i = 0; i < n; i++)
-	{
-		entries += f->runs[i].nentries;
-		level = Max(level, f->runs[i].level);
-	}
-	run = write_merged(f, merge_runs(f, n), entries, level + 1);
-	note_memory(f, 0);
-	/* with comparators, the IndexMap may use only part of what merging may */
-	ws_region_shrink(f->map->region, f->map->capacity * sizeof(WsEntry));
-	f->map->room = Min(f->map->room, f->map->region->committed / sizeof(WsEntry));
-	for (int i = 0; i < n; i++)
-		ws_run_release(&f->runs[i]);
+		ws_run_release(&f->home, &f->runs[i]);
 	memmove(f->runs, f->runs + n, (f->nruns - n) * sizeof(WsRun));
 	f->nruns -= n;
-	f->passes = Max(f->passes, level + 1);
-	add_run(f, run);
 }
 
-static int
-runs_of_level(const WsFormation *f, int level)
+/* How many live runs there are of a level. */
+int
+ws_formation_runs_of_level(const WsFormation *f, int level)
 {
 	int			n = 0;
 
@@ -235,13 +142,13 @@ submit_piece(WsFormation *f, WsPiece *p, bool write)
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (!p->sorted)
-			ws_sort_entries(p->entries, p->n);
+			ws_sort_entries(p->entries, p->n, f->vectorised);
 		p->sorted = true;
 		return;
 	}
-	if (write && f->overflowed && f->spec->exact && ws_run_allow_helpers(&f->files[0]))
+	if (write && f->overflowed && f->spec->exact && ws_runs_allow_helpers(&f->home, 0))
 	{
-		ws_run_write_begin(&p->writer, &f->files[0], p->n, f->block_size,
+		ws_run_write_begin(&p->writer, &f->home, p->n, f->block_size,
 						   f->next_number++, 0, f->block, true);
 		p->write = true;
 	}
@@ -252,10 +159,23 @@ submit_piece(WsFormation *f, WsPiece *p, bool write)
 static void
 run_formed(WsFormation *f, WsPiece *p)
 {
-	add_run(f, ws_run_write_end(&p->writer));
-	f->formed++;
+	ws_formation_add_run(f, ws_run_write_end(&p->writer));
+	f->stats.formed++;
 	p->n = 0;
 	p->write = false;
+}
+
+/* Puts sorted entries into the order of their whole keys. */
+static void
+settle(WsFormation *f, WsEntry *entries, Size n)
+{
+	Size		extra = n * ws_ties_bytes_per_entry(f->spec);
+
+	if (f->spec->exact)
+		return;
+	ws_account_add(f->account, extra);
+	ws_settle_ties(entries, n, f->spec, f->rows, f->vectorised);
+	ws_account_subtract(f->account, extra);
 }
 
 /* Waits for a piece; afterwards it is written, or sorted with its ties settled. */
@@ -268,9 +188,7 @@ finish_piece(WsFormation *f, WsPiece *p)
 	else if (p->n > 0 && !p->settled)
 	{
 		Assert(p->sorted);
-		note_memory(f, p->n);
-		if (!f->spec->exact)
-			ws_settle_ties(p->entries, p->n, f->spec, f->rows);
+		settle(f, p->entries, p->n);
 		p->settled = true;
 	}
 }
@@ -282,7 +200,7 @@ empty_piece(WsFormation *f, WsPiece *p)
 	finish_piece(f, p);
 	if (p->n == 0)
 		return;
-	ws_run_write_begin(&p->writer, &f->files[0], p->n, f->block_size,
+	ws_run_write_begin(&p->writer, &f->home, p->n, f->block_size,
 					   f->next_number++, 0, f->block, false);
 	ws_run_write(&p->writer, p->entries, p->n);
 	run_formed(f, p);
@@ -293,7 +211,7 @@ static void
 empty_others(WsFormation *f)
 {
 	for (int i = 1; i < f->npieces; i++)
-		empty_piece(f, &f->pieces[(f->current + i) % f->npieces]);
+		empty_piece(f, piece(f, (f->current + i) % f->npieces));
 }
 
 /* Writes all pieces. */
@@ -301,7 +219,7 @@ static void
 empty_all(WsFormation *f)
 {
 	empty_others(f);
-	empty_piece(f, &f->pieces[f->current]);
+	empty_piece(f, piece(f, f->current));
 	f->map->count = 0;
 }
 
@@ -309,10 +227,10 @@ empty_all(WsFormation *f)
 static WsPiece *
 close_piece(WsFormation *f)
 {
-	WsPiece    *p = &f->pieces[f->current];
+	WsPiece    *p = piece(f, f->current);
 	Size		room;
 
-	ws_late_finish(f->late);
+	ws_keyqueue_finish(f->queue);
 	p->entries = piece_entries(f, f->current, &room);
 	p->n = f->map->count - (p->entries - f->map->entries);
 	Assert(p->n <= room);
@@ -339,9 +257,9 @@ overflow(WsFormation *f)
 	/* their sort is done, or nearly so: now they are to be written, too */
 	for (int i = 0; i < f->current; i++)
 	{
-		finish_piece(f, &f->pieces[i]);
+		finish_piece(f, piece(f, i));
 		if (f->spec->exact)
-			submit_piece(f, &f->pieces[i], true);
+			submit_piece(f, piece(f, i), true);
 	}
 }
 
@@ -349,16 +267,13 @@ overflow(WsFormation *f)
 static void
 start_helper(WsFormation *f, Size bytes)
 {
-	if (f->helper == NULL && ws_sort_is_vectorised())
-		f->helper = ws_helper_start(ws_sort_threads, bytes >= WS_HELPER_MEMORY);
+	if (f->helper == NULL && f->vectorised)
+		f->helper = ws_helper_start(f->threads->sort, f->threads->most, bytes >= WS_HELPER_MEMORY);
 }
 
-/*
- * The current piece is full: has it sorted, and makes room in the next one.
- * May write runs and merge; raises their errors.
- */
-void
-ws_formation_next_piece(WsFormation *f)
+/* The current piece is full: has it sorted, and opens the next one, which may mean writing it. */
+static void
+next_piece(WsFormation *f)
 {
 	int			next = (f->current + 1) % f->npieces;
 	WsPiece    *p = close_piece(f);
@@ -371,24 +286,100 @@ ws_formation_next_piece(WsFormation *f)
 	if (f->helper == NULL)
 		finish_piece(f, p);
 	if (f->overflowed)
-	{
-		empty_piece(f, &f->pieces[next]);
-
-		/* so that what is in the IndexMap still finds room among fan_in */
-		if (runs_of_level(f, 0) > Max(1, f->fan_in - 2 * f->npieces + 1))
-		{
-			empty_all(f);
-			for (int level = 0; runs_of_level(f, level) > Max(1, f->fan_in - f->npieces); level++)
-				merge_lowest(f, runs_of_level(f, level));
-		}
-	}
+		empty_piece(f, piece(f, next));
 	open_piece(f, next);
 }
 
 /*
+ * Lets the IndexMap grow, for which its entries may have to move.  False if there is no more
+ * memory, or address space.
+ */
+static bool
+grow(WsFormation *f)
+{
+	const WsEntry *before = f->map->entries;
+
+	if (ws_indexmap_must_move(f->map))
+	{
+		/* nobody may be holding pointers to them */
+		ws_keyqueue_finish(f->queue);
+		for (int i = 0; i < f->made; i++)
+			(void) ws_helper_wait(f->helper, &f->pieces[i]->chore);
+	}
+	if (!ws_indexmap_grow(f->map))
+		return false;
+	for (int i = 0; i < f->made; i++)
+		if (f->pieces[i]->entries != NULL)
+			f->pieces[i]->entries = f->map->entries + (f->pieces[i]->entries - before);
+	return true;
+}
+
+/*
+ * Makes room for another entry; may sort and write runs, and raises the errors of that.  Returns
+ * false, and changes nothing, if there is no more memory and ws_formation_limit has not been called:
+ * then it is to be called now.
+ */
+bool
+ws_formation_make_room(WsFormation *f)
+{
+	WsIndexMap *map = f->map;
+
+	while (!ws_formation_has_room(f))
+	{
+		if (map->count >= f->end)
+		{
+			if (f->block_size == 0 && f->current + 1 >= f->npieces)
+				return false;
+			next_piece(f);
+		}
+		else if (!grow(f))
+		{
+			Size		room;
+
+			if (f->block_size == 0)
+				return false;
+			if (map->room == 0)
+				ereport(ERROR,
+						(errcode(ERRCODE_OUT_OF_MEMORY),
+						 errmsg("out of memory"),
+						 errdetail("No address space is left for a sort.")));
+			map->capacity = map->room;
+			f->npieces = (int) ((map->capacity + f->piece - 1) / f->piece);
+			f->end = piece_entries(f, f->current, &room) - map->entries;
+			f->end += room;
+		}
+	}
+	return true;
+}
+
+/* Have there come to be so many runs of level 0 that they should be merged? */
+bool
+ws_formation_is_crowded(const WsFormation *f)
+{
+	/* so that what is in the IndexMap still finds room among fan_in */
+	return f->overflowed &&
+		ws_formation_runs_of_level(f, 0) > Max(1, f->fan_in - 2 * f->npieces + 1);
+}
+
+/* Writes all that is in the IndexMap, whose memory is free then, until ws_formation_resume. */
+void
+ws_formation_empty(WsFormation *f)
+{
+	Assert(piece(f, f->current)->n == 0);
+	empty_all(f);
+}
+
+/* Continues with the piece that was open before ws_formation_empty. */
+void
+ws_formation_resume(WsFormation *f)
+{
+	open_piece(f, f->current);
+}
+
+/*
  * Says that from now on `bytes` bytes of memory are there for entries, ties
- * and merging, and that runs have blocks of `block_size` bytes.  Must have
- * been called before the IndexMap is full.
+ * and merging, and that runs have blocks of `block_size` bytes.  To be called once, before the
+ * IndexMap is full.
  */
 void
 ws_formation_limit(WsFormation *f, Size bytes, Size block_size)
@@ -400,8 +391,9 @@ ws_formation_limit(WsFormation *f, Size bytes, Size block_size)
 	bytes = TYPEALIGN_DOWN(4096, bytes);	/* memory comes in pages */
 	capacity = bytes / (sizeof(WsEntry) + ws_ties_bytes_per_entry(f->spec));
 	f->block_size = block_size;
-	f->block = (char *) palloc(block_size + 16);
+	f->block = (char *) MemoryContextAlloc(GetMemoryChunkContext(f), block_size + 16);
 	f->block = (char *) TYPEALIGN(16, (uintptr_t) f->block);
+	ws_account_add(f->account, block_size);
 	map->capacity = Max(Min(capacity, map->capacity), map->count);
 	/* the pairs of ties are not there during a merge: all bytes are */
 	f->fan_in = (int) Max(2, Min(bytes / block_size, 4096));
@@ -434,7 +426,7 @@ ws_formation_limit(WsFormation *f, Size bytes, Size block_size)
 static WsPiece *
 split_last(WsFormation *f, WsPiece *last, bool write)
 {
-	WsPiece    *first = &f->pieces[f->npieces];
+	WsPiece    *first = &f->front;
 
 	memset(first, 0, sizeof(WsPiece));
 	first->entries = last->entries;
@@ -477,12 +469,12 @@ keep_last(WsFormation *f, WsPiece *first, WsPiece *last)
 
 /*
  * Ends the input.  Afterwards either all entries are in the IndexMap, sorted
- * in pieces or, if `whole`, as one; or they are in at most fan_in runs, but
+ * in pieces or, if `whole`, as one; or they are in runs, but
  * for the last ones, which may be kept in memory if not `whole`.  `reading`: bytes of the
- * memory that the reader of the final merge wants.
+ * memory that the reader of the final merge wants.  Helpers have ended.
  */
 void
-ws_formation_sort_rest(WsFormation *f, bool whole, Size reading)
+ws_formation_end(WsFormation *f, bool whole, Size reading)
 {
 	WsIndexMap *map = f->map;
 	WsPiece    *last = close_piece(f);
@@ -490,82 +482,41 @@ ws_formation_sort_rest(WsFormation *f, bool whole, Size reading)
 	WsPiece    *first = split_last(f, last, !keep);
 
 	/* the helper may be busy with what came before: not with this */
-	ws_sort_entries(last->entries, last->n);
+	ws_sort_entries(last->entries, last->n, f->vectorised);
 	last->sorted = true;
 	if (keep)
 	{
 		empty_others(f);
 		keep_last(f, first, last);
-		return;
 	}
-	if (f->overflowed)
+	else if (f->overflowed)
 	{
 		empty_piece(f, first);	/* the block that runs are written from is free then */
 		empty_all(f);
-		while (f->nruns > f->fan_in)
-			merge_lowest(f, Min(f->fan_in, f->nruns - f->fan_in + 1));
-		return;
 	}
-	for (int i = 0; i <= f->current; i++)
-		finish_piece(f, &f->pieces[i]);
-	if (whole && f->current > 0)
+	else
 	{
-		ws_sort_entries(map->entries, map->count);
-		if (!f->spec->exact)
-			ws_settle_ties(map->entries, map->count, f->spec, f->rows);
+		for (int i = 0; i <= f->current; i++)
+			finish_piece(f, piece(f, i));
+		if (whole && f->current > 0)
+		{
+			ws_sort_entries(map->entries, map->count, f->vectorised);
+			settle(f, map->entries, map->count);
+		}
 	}
+	ws_helper_stop(f->helper);
+	f->helper = NULL;
+	ws_keyqueue_stop(f->queue);
 }
 
-/*
- * The final merge, started but not read.  To be called once, after
- * ws_formation_sort_rest.  It reads from the IndexMap's memory.
- */
-WsMerge *
-ws_formation_merge(WsFormation *f)
-{
-	WsMerge    *merge;
-
-	if (!f->overflowed)
-		return merge_pieces(f);
-	f->passes++;
-	ws_region_shrink(f->map->region, f->nkept * sizeof(WsEntry));
-	f->map->room = 0;
-	merge = merge_runs(f, f->nruns);
-	note_memory(f, 0);
-	return merge;
-}
-
-/*
- * All entries as one run on disk, for readers that need any entry at any
- * time.  To be called instead of ws_formation_merge, after a MergePass.  The run
- * belongs to the formation.
- */
-WsRun *
-ws_formation_single_run(WsFormation *f)
-{
-	Assert(f->nruns > 0);
-	if (f->nruns > 1)
-		merge_lowest(f, f->nruns);
-	ws_region_shrink(f->map->region, 0);
-	return &f->runs[0];
-}
-
-/* Bytes of memory in use now. */
-Size
-ws_formation_memory(const WsFormation *f)
-{
-	return f->map->region->committed - f->map->region->released + f->block_size + f->max_runs * sizeof(WsRun);
-}
-
-/* Closes the run files and releases the IndexMap. */
+/* Stops helpers and releases the IndexMap.  The files are their owner's.  NULL is fine. */
 void
 ws_formation_close(WsFormation *f)
 {
 	if (f == NULL)
 		return;
+	ws_keyqueue_stop(f->queue);
 	ws_helper_stop(f->helper);
 	f->helper = NULL;
-	for (int i = 0; i < WS_MAX_LEVELS; i++)
-		ws_tempfile_close(f->files[i].file);
 	ws_region_destroy(f->map->region);
 }

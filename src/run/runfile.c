@@ -8,6 +8,9 @@
  * has been merged the file is written from its start again, so that merging
  * in several passes does not multiply the disk that is used.
  *
+ * Reading raises nothing, so that helpers can do it: what was met stays in the reader of
+ * the run until ws_run_read_raise.
+ *
  * Memory: one block, which the caller lends.
  * On error: ERRCODE_DATA_CORRUPTED with the file's name for a run that is
  * short or fails a check; otherwise the error of the system call.
@@ -25,50 +28,63 @@ run_bytes(uint64 nentries, Size block_size)
 	return sizeof(WsRunHeader) + blocks * sizeof(WsBlockHeader) + nentries * sizeof(WsEntry);
 }
 
-/* Can helpers write to and read from `home`?  Creates the file if need be. */
-bool
-ws_run_allow_helpers(WsRunFile *home)
+/* Prepares for runs in files of `files`, which it creates when they are needed. */
+void
+ws_runs_init(WsRunFiles *home, WsFileSet *files)
 {
-	if (home->file == NULL)
-		home->file = ws_tempfile_create();
-	return ws_tempfile_allow_helpers(home->file);
+	memset(home, 0, sizeof(WsRunFiles));
+	home->files = files;
+	for (int i = 0; i < WS_MAX_LEVELS; i++)
+		home->level[i].file = -1;
+}
+
+/* The file of a level's runs. */
+static int
+file_of(WsRunFiles *home, int level)
+{
+	if (home->level[level].file < 0)
+		home->level[level].file = ws_file_create(home->files);
+	return home->level[level].file;
+}
+
+/* Can helpers write and read runs of this level? */
+bool
+ws_runs_allow_helpers(WsRunFiles *home, int level)
+{
+	return ws_file_allow_helpers(home->files, file_of(home, level));
 }
 
 /*
- * Starts a run of exactly nentries entries at the end of `home`, creating the
- * file if there is none (in CurrentMemoryContext).  `buffer` has block_size
- * bytes, is 16-byte aligned, and stays the caller's.  With `raw` a helper is
- * going to write the entries: the file must allow it.
+ * Starts a run of exactly nentries entries behind those of its level.  `buffer` has
+ * block_size bytes, is 16-byte aligned, and stays the caller's.  With `helped` a helper is
+ * going to write the entries: the level must allow it.
  */
 void
-ws_run_write_begin(WsRunWriter *w, WsRunFile *home, uint64 nentries,
-				   Size block_size, uint32 number, int level, char *buffer, bool raw)
+ws_run_write_begin(WsRunWriter *w, WsRunFiles *home, uint64 nentries,
+				   Size block_size, uint32 number, int level, char *buffer, bool helped)
 {
 	WsRunHeader header;
+	int64		end = home->level[level].end;
 
-	if (home->file == NULL)
-		home->file = ws_tempfile_create();
-	w->run.home = home;
-	w->run.offset = home->end;
+	memset(w, 0, sizeof(WsRunWriter));
+	w->files = home->files;
+	w->run.file = file_of(home, level);
+	w->run.offset = end;
 	w->run.nentries = nentries;
 	w->run.block_size = block_size;
 	w->run.number = number;
 	w->run.level = level;
 	w->buffer = buffer;
-	w->filled = 0;
-	w->written = 0;
-	w->block = 0;
-	w->offset = home->end + sizeof(header);
-	w->raw = raw;
-	w->error = 0;
+	w->offset = end + sizeof(header);
+	w->helped = helped;
 
 	ws_run_header_seal(&header, nentries, block_size, number);
-	ws_tempfile_write(home->file, &header, sizeof(header), home->end);
-	if (raw)
-		ws_tempfile_extend(home->file, run_bytes(nentries, block_size) - sizeof(header),
-						   w->offset);
-	home->end += run_bytes(nentries, block_size);
-	home->live++;
+	ws_file_write(w->files, w->run.file, &header, sizeof(header), end);
+	if (helped)
+		ws_file_extend(w->files, w->run.file, run_bytes(nentries, block_size) - sizeof(header),
+					   w->offset);
+	home->level[level].end += run_bytes(nentries, block_size);
+	home->level[level].live++;
 }
 
 static void
@@ -78,10 +94,10 @@ write_block(WsRunWriter *w)
 	Size		bytes = sizeof(WsBlockHeader) + w->filled * sizeof(WsEntry);
 
 	ws_block_seal(block, (uint32) w->filled, w->run.number, w->block++);
-	if (!w->raw)
-		ws_tempfile_write(w->run.home->file, w->buffer, bytes, w->offset);
+	if (!w->helped)
+		ws_file_write(w->files, w->run.file, w->buffer, bytes, w->offset);
 	else if (w->error == 0)
-		w->error = ws_raw_write(w->run.home->file->raw, w->buffer, bytes, w->offset);
+		w->error = ws_file_write_raw(w->files, w->run.file, w->buffer, bytes, w->offset);
 	w->offset += bytes;
 	w->written += w->filled;
 	w->filled = 0;
@@ -89,7 +105,7 @@ write_block(WsRunWriter *w)
 
 /*
  * Appends n entries, which must follow in order.  The last call writes all
- * that is left.  A raw writer may be called in a helper.
+ * that is left.  May be called in a helper if the run was begun so.
  */
 void
 ws_run_write(WsRunWriter *w, const WsEntry *entries, Size n)
@@ -115,86 +131,80 @@ WsRun
 ws_run_write_end(WsRunWriter *w)
 {
 	if (w->error != 0)
-		ws_tempfile_failed(w->run.home->file, true, w->error);
+		ws_file_failed(w->files, w->run.file, true, w->error);
 	if (w->written != w->run.nentries)
 		elog(ERROR, "run has " UINT64_FORMAT " entries instead of " UINT64_FORMAT,
 			 w->written, w->run.nentries);
 	return w->run;
 }
 
+/* Reads `bytes` bytes at `offset` of the run's file into the buffer; false if that failed. */
+static bool
+read_bytes(WsRunReader *r, int64 offset, Size bytes)
+{
+	r->read.file = r->run.file;
+	r->read.offset = offset;
+	r->read.bytes = bytes;
+	r->read.buffer = r->buffer;
+	r->reader->ops->submit(r->reader, &r->read);
+	(void) r->reader->ops->wait(r->reader);
+	r->error = r->read.error;
+	return r->error == 0;
+}
+
 /*
- * Opens a run for reading and checks its header.  `buffer` has block_size
- * bytes, is 16-byte aligned, and stays the caller's.
+ * Opens a run for reading, and checks its header.  Raises what is wrong.  `buffer` has block_size
+ * bytes, is 16-byte aligned, and stays the caller's, as `reader` does, which nobody else may
+ * have reads submitted to meanwhile.
  */
 void
-ws_run_read_begin(WsRunReader *r, const WsRun *run, char *buffer)
+ws_run_read_begin(WsRunReader *r, WsReader *reader, const WsRun *run, char *buffer)
 {
-	WsRunHeader header;
-	const char *wrong;
-
+	memset(r, 0, sizeof(WsRunReader));
 	r->run = *run;
+	r->reader = reader;
 	r->buffer = buffer;
 	r->loaded = -1;
-	r->nloaded = 0;
-	r->raw = false;
-	r->error = 0;
-	r->wrong = NULL;
-	r->nread = 0;
-	ws_tempfile_read(run->home->file, &header, sizeof(header), run->offset);
-	wrong = ws_run_header_check(&header, run->nentries, run->block_size, run->number);
-	if (wrong != NULL)
-		ws_corrupt(run->home->file->name, wrong);
+	if (read_bytes(r, run->offset, sizeof(WsRunHeader)))
+		r->wrong = ws_run_header_check((const WsRunHeader *) r->read.data, run->nentries,
+									   run->block_size, run->number);
+	ws_run_read_raise(r);
 }
 
-/*
- * Raises what a helper that read this run met, and counts what it read.
- */
+/* Raises what was met in reading this run, if anything was. */
 void
-ws_run_read_settle(WsRunReader *r)
+ws_run_read_raise(const WsRunReader *r)
 {
-	WsTempFile *file = r->run.home->file;
-
 	if (r->error != 0)
-		ws_tempfile_failed(file, false, r->error);
+		ws_file_failed(r->reader->files, r->run.file, false, r->error);
 	if (r->wrong != NULL)
-		ws_corrupt(file->name, r->wrong);
-	if (r->nread > 0)
-		ws_tempfile_count_read(r->nread);
-	r->nread = 0;
+		ws_file_corrupt(r->reader->files, r->run.file, r->wrong);
 }
 
-/* Reads block number `block`, of `bytes` bytes; false in a helper that failed. */
+/* Reads block number `block`, of `bytes` bytes; false if that failed. */
 static bool
 load_block(WsRunReader *r, int64 block, Size bytes)
 {
 	const WsRun *run = &r->run;
-	WsTempFile *file = run->home->file;
 	int64		offset = run->offset + sizeof(WsRunHeader) +
 		block * (int64) (sizeof(WsBlockHeader) +
 						 ws_block_capacity(run->block_size) * sizeof(WsEntry));
-	const char *wrong;
 
 	r->loaded = -1;
-	if (r->error != 0 || r->wrong != NULL)
-		return false;			/* has been read in vain, and not been settled */
-	if (!r->raw)
-		ws_tempfile_read(file, r->buffer, bytes, offset);
-	else if ((r->error = ws_raw_read(file->raw, r->buffer, bytes, offset)) != 0)
+	/* what was met before is still to be raised */
+	if (r->error != 0 || r->wrong != NULL || !read_bytes(r, offset, bytes))
 		return false;
-	else
-		r->nread += bytes;
-	wrong = ws_block_check((WsBlockHeader *) r->buffer, (uint32) r->nloaded,
-						   run->number, (uint32) block);
-	if (wrong != NULL && !r->raw)
-		ws_corrupt(file->name, wrong);
-	r->wrong = wrong;
-	r->loaded = wrong == NULL ? block : -1;
-	return wrong == NULL;
+	r->wrong = ws_block_check((const WsBlockHeader *) r->read.data, (uint32) r->nloaded,
+							  run->number, (uint32) block);
+	if (r->wrong != NULL)
+		return false;
+	r->loaded = block;
+	return true;
 }
 
 /*
  * The entries of block number `block` and, in *n, how many they are; NULL
- * behind the last block, and when a helper failed.  Valid until the next call
+ * behind the last block, and when reading failed (ws_run_read_raise).  Valid until the next call
  * with this reader.
  */
 const WsEntry *
@@ -213,7 +223,7 @@ ws_run_block(WsRunReader *r, int64 block, Size *n)
 			return NULL;
 	}
 	*n = r->nloaded;
-	return (const WsEntry *) (r->buffer + sizeof(WsBlockHeader));
+	return (const WsEntry *) (r->read.data + sizeof(WsBlockHeader));
 }
 
 /* Is the block in the buffer the run's last? */
@@ -223,23 +233,11 @@ ws_run_is_last_block(const WsRunReader *r)
 	return (r->loaded + 1) * ws_block_capacity(r->run.block_size) >= r->run.nentries;
 }
 
-/* Entry number `index` (from 0) of the run. */
-WsEntry
-ws_run_entry(WsRunReader *r, uint64 index)
-{
-	Size		capacity = ws_block_capacity(r->run.block_size);
-	Size		n;
-	const WsEntry *entries = ws_run_block(r, (int64) (index / capacity), &n);
-
-	Assert(entries != NULL && index % capacity < n);
-	return entries[index % capacity];
-}
-
 /* Says that a run is no longer wanted; its file is reused when none is. */
 void
-ws_run_release(WsRun *run)
+ws_run_release(WsRunFiles *home, const WsRun *run)
 {
-	Assert(run->home->live > 0);
-	if (--run->home->live == 0)
-		run->home->end = 0;
+	Assert(home->level[run->level].live > 0);
+	if (--home->level[run->level].live == 0)
+		home->level[run->level].end = 0;
 }

@@ -16,20 +16,15 @@
  * If settling ties needs rows or comparators, the merge stays with the backend,
  * which gives the helper pointers instead.
  *
- * Batches start small and grow, so that a reader that wants only the first
- * rows does not make the merge produce many.
- *
  * Memory: WS_AHEAD_BATCHES batches of what the caller allows.  On error: the
  * helper reports a damaged row or a page that cannot be read with its batch, and
  * the backend raises ERRCODE_DATA_CORRUPTED when it comes to it.
  *-------------------------------------------------------------------------
  */
-#include "guc.h"
-#include "store/store.h"
+#include "store/spool.h"
 
 #include "miscadmin.h"
 
-#define FIRST_BATCH		((Size) 32)
 #define MAX_ROWS		((Size) 8192)
 #define MIN_ROWS		((Size) 8)
 #define WORTHWHILE_ROWS	10000
@@ -46,18 +41,19 @@ enum
 	BACKEND
 };
 
-/* Takes the next pointers.  In a helper only if `pure`. */
+/* Takes the next pointers.  In a helper only if the stream is helper_safe. */
 static void
 take_pointers(WsAheadBatch *b)
 {
-	WsAhead    *a = b->ahead;
+	WsStream   *stream = b->ahead->stream;
+	WsEntry		entries[WS_TAKE_ROWS];
 	Size		got;
 
 	b->npointers = 0;
 	while (b->npointers < b->wanted &&
-		   (got = a->pointers.next(a->pointers.source, b->where + b->npointers,
-						  Min(b->wanted - b->npointers, WS_WINDOW_ROWS))) > 0)
-		b->npointers += got;
+		   (got = stream->ops->next(stream, entries, Min(b->wanted - b->npointers, WS_TAKE_ROWS))) > 0)
+		for (Size i = 0; i < got; i++)
+			b->where[b->npointers++] = ws_entry_pointer(entries[i]);
 }
 
 static void
@@ -105,42 +101,42 @@ submit_take(WsAhead *a, int i)
 	b->ncopied = 0;
 	b->fault = false;
 	pg_atomic_write_u32(&b->owner, NOBODY);
-	if (a->pure)
+	if (a->stream->helper_safe)
 		ws_helper_submit_lazily(a->helper, &b->take);
 	else
 		take_pointers(b);
 }
 
 /*
- * Starts reading rows of `spool` ahead, in the order in which `pointers`
- * delivers them, with `memory` bytes.  Allocates in CurrentMemoryContext, and
- * starts the helper below it: all that the source touches belongs to that context
- * or lives longer.  Returns NULL if the memory is too little, or if there is to be
- * no helper.
+ * Starts reading rows of `spool` ahead, in the order of `stream`, with `memory` bytes.  Allocates in
+ * CurrentMemoryContext, which is the stream's, and starts the helper below it.  Returns NULL if the
+ * memory is too little, or if there is to be no helper.
  */
 WsAhead *
-ws_ahead_create(WsSpool *spool, const WsPointers *pointers, Size memory)
+ws_ahead_create(WsSpool *spool, WsStream *stream, Size memory)
 {
+	const WsThreads *threads = &spool->request->threads;
 	Size		average = (Size) (spool->flushed + (int64) spool->buffered) /
 		Max(spool->nrows, 1);
 	Size		row = PER_ROW + LENGTH_SLACK(average);
 	Size		rows = Min(memory / WS_AHEAD_BATCHES / row, MAX_ROWS);
+	Size		wanted = Min(WS_FIRST_BATCH, rows);
 	WsHelper   *helper;
 	WsAhead    *a;
 
 	if (rows < MIN_ROWS)
 		return NULL;
-	helper = ws_helper_start(ws_read_threads, spool->nrows >= WORTHWHILE_ROWS);
+	helper = ws_helper_start(threads->read, threads->most, spool->nrows >= WORTHWHILE_ROWS);
 	if (helper == NULL)
 		return NULL;
 
 	a = palloc0(sizeof(WsAhead));
 	a->spool = spool;
 	a->helper = helper;
-	a->pointers = *pointers;
-	a->pure = pointers->share != NULL && pointers->share(pointers->source);
+	a->stream = stream;
 	a->max_rows = rows;
 	a->arena_bytes = rows * LENGTH_SLACK(average);
+	ws_account_add(spool->account, WS_AHEAD_BATCHES * (rows * PER_ROW + a->arena_bytes));
 	for (int i = 0; i < WS_AHEAD_BATCHES; i++)
 	{
 		WsAheadBatch *b = &a->batches[i];
@@ -148,7 +144,8 @@ ws_ahead_create(WsSpool *spool, const WsPointers *pointers, Size memory)
 		b->take.run = take_chore;
 		b->copy.run = copy_chore;
 		b->ahead = a;
-		b->wanted = Min(FIRST_BATCH << (2 * i), rows);
+		b->wanted = wanted;
+		wanted = ws_batch_after(wanted, rows);
 		b->where = palloc(rows * sizeof(uint64));
 		b->length = palloc(rows * sizeof(uint32));
 		b->arena = palloc(a->arena_bytes);
@@ -167,11 +164,11 @@ next_batch(WsAhead *a)
 {
 	WsAheadBatch *b;
 
+	if (a->helper == NULL)
+		return false;			/* the last batch has been read */
 	if (a->current >= 0)
 	{
 		b = &a->batches[a->current];
-		if (b->npointers == 0)
-			return false;
 		b->wanted = a->max_rows;
 		submit_take(a, a->current);
 		/* the batch behind the next, whose pointers were asked for before */
@@ -183,12 +180,14 @@ next_batch(WsAhead *a)
 	(void) ws_helper_wait(a->helper, &b->take);
 	if (pg_atomic_exchange_u32(&b->owner, BACKEND) == HELPER)
 		(void) ws_helper_wait(a->helper, &b->copy);
-	a->pointers.settle(a->pointers.source);
+	ws_stream_raise(a->stream);
 	if (b->fault)
-		ws_corrupt(a->spool->file != NULL ? a->spool->file->name : "(in memory)",
-				   "A page of it could not be read: it is shorter than what was written to it, or the device failed.");
+		ws_spool_damaged(a->spool, "A page of it could not be read: it is shorter than what was written to it, or the device failed.");
 	a->head = 0;
 	a->prefetched = b->ncopied;
+	/* behind these there is nothing for the helper to do */
+	if (b->npointers < b->wanted)
+		ws_ahead_stop(a);
 	return b->npointers > 0;
 }
 
@@ -233,17 +232,12 @@ ws_ahead_next(WsAhead *a, HeapTuple tuple)
 	return true;
 }
 
-/* Bytes of memory that reading ahead takes. */
-Size
-ws_ahead_memory(const WsAhead *a)
-{
-	return WS_AHEAD_BATCHES * (a->max_rows * PER_ROW + a->arena_bytes);
-}
-
-/* Stops the helper.  NULL is fine. */
+/* Stops the helper, if it has not ended.  NULL is fine. */
 void
 ws_ahead_stop(WsAhead *a)
 {
-	if (a != NULL)
-		ws_helper_stop(a->helper);
+	if (a == NULL)
+		return;
+	ws_helper_stop(a->helper);
+	a->helper = NULL;
 }

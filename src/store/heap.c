@@ -18,24 +18,18 @@
  * Blocks are read directly where that is possible (heap_direct.c), otherwise
  * through the buffer manager.
  *
- * Windows start small and grow, so that a reader that wants only the first
- * rows does not make the merge produce many.
- *
  * Memory: `memory` bytes for the window, and one block for a row that finds no
  * room in it because others are longer than the average so far.
  *-------------------------------------------------------------------------
  */
-#include "guc.h"
 #include "store/heap.h"
 
 #include <math.h>
 #include <sys/mman.h>
 
 #include "index/index.h"
-#include "optimizer/optimizer.h"
 #include "utils/rel.h"
 
-#define BATCH_GROWTH	8
 #define MAX_ROWS		WS_PIECE_ENTRIES
 #define GROUP			32		/* copies prefetched at one go */
 #define TEAM_ROWS		1024	/* windows that are worth a team */
@@ -46,23 +40,37 @@
 #define PLACE			sizeof(uint32)
 #define POINTER			sizeof(WsEntry)
 
+static bool fill(WsHeap *h);
+
+/* Empties the window: the stream continues at row number `position`. */
+static void
+restart(WsHeap *h, uint64 position)
+{
+	h->first = position;
+	h->rows = h->head = 0;
+	h->batch = WS_FIRST_BATCH;
+}
+
 /*
- * Starts fetching rows of `rel` in the order in which `pointers` delivers their
- * TIDs.  `rel` stays open and locked, and the snapshot that the TIDs were seen
- * with stays registered.  The window has `memory` bytes, and what the source gives
+ * Starts fetching rows of context->rel in the order in which `stream` delivers their TIDs.
+ * The relation stays open and locked, and the snapshot that the TIDs were seen
+ * with stays registered.  The window has `memory` bytes, and what the stream gives
  * back meanwhile, up to `most`.  Allocates as ws_heap_order_create does.
  */
 WsHeap *
-ws_heap_create(Relation rel, const WsPointers *pointers, Size memory, Size most)
+ws_heap_create(const WsStoreContext *context, WsStream *stream, Size memory, Size most)
 {
+	const WsRequest *request = context->request;
+	Relation	rel = context->rel;
 	WsHeap	   *h = palloc0(sizeof(WsHeap));
 	BlockNumber blocks = RelationGetNumberOfBlocks(rel);
+	double		expected = 1.5 * stream->count * ((double) blocks * BLCKSZ / Max(rel->rd_rel->reltuples, 1) + POINTER + PLACE);
 
+	h->request = request;
 	h->rel = rel;
-	h->source = ws_heap_order_create(pointers, Min(most / sizeof(WsEntry), MAX_ROWS));
-	h->region = ws_region_create(Max(most, 64 * 1024));
-	h->memory = h->least = Min(memory, h->region->reserved);
-	(void) madvise(h->region->base, h->region->reserved, MADV_HUGEPAGE);
+	h->source = ws_heap_order_create(context, stream, Min(most / sizeof(WsEntry), MAX_ROWS));
+	h->region = ws_region_create(context->account, (Size) Min(expected, (double) most), Max(most, 64 * 1024));
+	h->memory = h->least = Min(memory, h->region->limit);
 	h->single = palloc(BLCKSZ + MAXIMUM_ALIGNOF);
 	h->average = rel->rd_rel->reltuples > 0 ?
 		(double) blocks * BLCKSZ / rel->rd_rel->reltuples : 256;
@@ -76,34 +84,31 @@ ws_heap_create(Relation rel, const WsPointers *pointers, Size memory, Size most)
 	 * Where the page cache cannot hold the table, a page that was touched might
 	 * be gone again when it is copied, and be read under the mapping locks.
 	 */
-	if (ws_direct_read == WS_DIRECT_ON ||
-		(ws_direct_read == WS_DIRECT_AUTO && blocks <= (BlockNumber) effective_cache_size))
+	if (request->direct_always ||
+		(!request->direct_never && (int64) blocks * BLCKSZ <= request->cache))
 		h->direct = ws_direct_create(rel);
 	h->team = palloc(sizeof(WsTeam));
-	ws_team_init(h->team, h->source->helper, ws_read_threads < 0);
+	ws_team_init(h->team, h->source->helper, request->threads.read < 0);
 	h->touching = palloc(WS_HEAP_TOUCHED * sizeof(WsDirectBlock));
 	pg_atomic_init_u64(&h->used, 0);
-	ws_heap_restart(h, 0);
+	restart(h, 0);
 	return h;
 }
 
-/* Empties the window: the source continues at row number `position`. */
+/* Continues at row number `position`, which a stream that can be read from any place allows. */
 void
-ws_heap_restart(WsHeap *h, uint64 position)
-{
-	h->first = position;
-	h->rows = h->head = 0;
-	h->batch = WS_HEAP_FIRST_BATCH;
-}
-
-/* Continues at row number `position`, if that is in the window. */
-bool
 ws_heap_seek(WsHeap *h, uint64 position)
 {
 	if (position < h->first || position > h->first + h->rows)
-		return false;
+	{
+		uint64		begin = ws_batch_begin(position, h->first);
+
+		h->source->stream->ops->seek(h->source->stream, begin);
+		restart(h, begin);
+		if (begin < position && !fill(h))
+			elog(ERROR, "sorted row " UINT64_FORMAT " is missing", begin);
+	}
 	h->head = h->prefetched = (Size) (position - h->first);
-	return true;
 }
 
 /* Bytes of a part of an arena of about `room` bytes.  Any row fits. */
@@ -138,16 +143,16 @@ affordable(const WsHeap *h, Size rows)
 	Size		row = POINTER + PLACE + row_bytes(h);
 	Size		beside = h->memory - Min(h->region->committed, h->memory);
 
-	beside = Max(beside, ws_heap_order_memory(h->source));
+	beside = Max(beside, h->source->region->committed);
 	rows = Min(rows, Min((h->memory - spare(h->memory)) / row, beside / POINTER));
-	return Max(1, Min(rows, h->source->region->reserved / POINTER));
+	return Max(1, Min(rows, h->source->region->limit / POINTER));
 }
 
 /* Divides the window's memory for h->rows rows. */
 static void
 lay_out(WsHeap *h)
 {
-	Size		order = ws_heap_order_memory(h->source);
+	Size		order = h->source->region->committed;
 	Size		wish = h->rows * (PLACE + row_bytes(h)) + spare(h->memory);
 	Size		most = h->memory - Min(order, h->memory);
 	Size		bytes = Max(Min(wish, most), h->rows * PLACE + MAXIMUM_ALIGNOF + WS_ROW_FRONT);
@@ -158,7 +163,11 @@ lay_out(WsHeap *h)
 		ws_region_shrink(h->region, bytes);
 		h->touched = Min(h->touched, h->region->committed);
 	}
-	ws_region_commit(h->region, bytes);
+	/* pages that move do not lose what they have been touched for */
+	if (ws_region_reserve(h->region, bytes))
+		ws_region_commit(h->region, bytes);
+	else
+		ws_region_commit(h->region, Min(bytes, h->region->reserved));
 	/* no page of it shall be a new one under the mapping locks */
 	for (; h->touched < h->region->committed; h->touched += 4096)
 		h->region->base[h->touched] = 0;
@@ -167,7 +176,7 @@ lay_out(WsHeap *h)
 	/* a row begins before its first byte, and ends as much after its room */
 	h->room = h->region->base + h->region->committed - h->arena - WS_ROW_FRONT;
 	h->room = Min(h->room, (Size) WS_NO_ROOM * MAXIMUM_ALIGNOF);
-	h->part = h->together ? part_of(h->room) : h->room;
+	h->part = h->team_fetch ? part_of(h->room) : h->room;
 	pg_atomic_write_u64(&h->used, 0);
 	memset(h->sides, 0, sizeof(h->sides));
 }
@@ -186,35 +195,34 @@ measure(WsHeap *h)
 static bool
 fill(WsHeap *h)
 {
-	const WsPointers *pointers = &h->source->pointers;
+	WsStream   *stream = h->source->stream;
+	Size		wanted;
 
 	h->first += h->rows;
 	h->head = h->prefetched = 0;
-	h->order = ws_heap_order_next(h->source, affordable(h, h->batch), &h->rows);
+	h->order = ws_heap_order_next(h->source, affordable(h, h->batch), &h->rows, &wanted);
 	if (h->rows == 0)
+	{
+		ws_heap_stop(h);
 		return false;
-	if (pointers->give_back != NULL)
-		h->memory = Min(h->least + pointers->give_back(pointers->source), h->region->reserved);
-	h->together = h->direct != NULL && h->source->helper != NULL && h->rows >= TEAM_ROWS;
-	if (h->together)
+	}
+	if (stream->ops->release != NULL && !h->request->random_access)
+		h->memory = Min(h->least + stream->ops->release(stream), h->region->limit);
+	h->team_fetch = h->direct != NULL && h->source->helper != NULL && h->rows >= TEAM_ROWS;
+	if (h->team_fetch)
 		ws_team_call(h->team);
 	lay_out(h);
 	ws_heap_fetch(h);
 	ws_team_end(h->team);
 	measure(h);
-	h->batch = Min(h->batch * BATCH_GROWTH, MAX_ROWS);
+	h->batch = ws_batch_after(h->batch, MAX_ROWS);
+	h->stats.window_rows = Max(h->stats.window_rows, h->rows);
+	if (h->rows < wanted)
+		ws_heap_stop(h);		/* that was all */
 	/* rows that found no room are looked for by their pointers */
-	if (!h->sides[0].missing && !h->sides[1].missing)
+	else if (!h->sides[0].missing && !h->sides[1].missing)
 		ws_heap_order_ahead(h->source, affordable(h, h->batch));
-	h->stats.rows = Max(h->stats.rows, h->rows);
 	return true;
-}
-
-/* Bytes of memory in use. */
-Size
-ws_heap_memory(const WsHeap *h)
-{
-	return h->region->committed + ws_heap_order_memory(h->source);
 }
 
 /* Stops the helper.  NULL is fine. */

@@ -5,6 +5,7 @@
 #ifndef WS_HEAP_H
 #define WS_HEAP_H
 
+#include "store/batch.h"
 #include "store/row.h"
 #include "store/store.h"
 
@@ -47,7 +48,8 @@ extern void ws_read_blocks(Relation rel, BufferAccessStrategy strategy, WsNextBl
 typedef struct WsHeapOrder
 {
 	WsChore		chore;			/* must be first */
-	WsPointers	pointers;
+	WsStream   *stream;
+	bool		vectorised;
 	WsHelper   *helper;			/* or NULL */
 	bool		started;		/* the next pointers are being taken */
 	WsRegion   *region;
@@ -56,15 +58,12 @@ typedef struct WsHeapOrder
 	Size		rows;
 } WsHeapOrder;
 
-extern WsHeapOrder *ws_heap_order_create(const WsPointers *pointers, Size max_rows);
-extern WsEntry *ws_heap_order_next(WsHeapOrder *o, Size rows, Size *n);
+extern WsHeapOrder *ws_heap_order_create(const WsStoreContext *context, WsStream *stream, Size max_rows);
+extern WsEntry *ws_heap_order_next(WsHeapOrder *o, Size rows, Size *n, Size *wanted);
 extern void ws_heap_order_ahead(WsHeapOrder *o, Size rows);
-extern Size ws_heap_order_memory(const WsHeapOrder *o);
 extern void ws_heap_order_stop(WsHeapOrder *o);
 
 /* ---- heap.c: the next rows in output order, fetched in block order ---- */
-
-#define WS_HEAP_FIRST_BATCH	((Size) 32)	/* rows */
 
 /* The pointer of a row of a table: its TID as 48 bits, in physical order. */
 static inline uint64
@@ -86,15 +85,6 @@ ws_pointer_offset(uint64 pointer)
 	return (OffsetNumber) (pointer & 0xFFFF);
 }
 
-/* Where it stands, for EXPLAIN. */
-typedef struct WsHeapStats
-{
-	Size		rows;			/* most in the window at a time */
-	int64		direct;			/* visits of blocks in the table's files */
-	int64		buffered;		/* in shared_buffers */
-	bool		persistent;		/* the files are on persistent memory */
-} WsHeapStats;
-
 /* Where one side of the team puts rows, and what it met.  No two sides share a cache line. */
 typedef struct WsHeapSide
 {
@@ -108,6 +98,7 @@ typedef struct WsHeapSide
 
 typedef struct WsHeap
 {
+	const WsRequest *request;
 	Relation	rel;
 	WsHeapOrder *source;
 	Size		memory;			/* bytes, for all of the window */
@@ -131,16 +122,16 @@ typedef struct WsHeap
 	pg_atomic_uint64 used;		/* bytes taken */
 	WsHeapSide	sides[2];
 	WsTeam	   *team;			/* fetches blocks */
-	bool		together;		/* of this window, as far as processors allow */
+	bool		team_fetch;		/* both fetch this window, as far as processors allow */
 	WsDirectBlock *touching;	/* WS_HEAP_TOUCHED blocks, touched together */
-	int			holds;			/* of WS_DIRECT_BLOCKS of these */
+	int			groups;			/* lock groups, of WS_DIRECT_BLOCKS of these */
 	WsDirectBlock *blocks;		/* one, whose blocks are fetched together */
 	int			nblocks;
 	Size		touched;		/* bytes of the region that have their pages */
 	double		average;		/* bytes of a row in the arena */
 	double		deviation;		/* of one window's average from that before, lately */
 	char	   *single;			/* a row that found no room there */
-	WsHeapStats stats;
+	WsStoreStats stats;
 } WsHeap;
 
 /* ---- heap_fetch.c ---- */
@@ -152,11 +143,9 @@ extern void ws_heap_fetch(WsHeap *h);
 extern void ws_heap_fetch_single(WsHeap *h, uint64 pointer);
 
 /* ---- heap.c ---- */
-extern WsHeap *ws_heap_create(Relation rel, const WsPointers *pointers, Size memory, Size most);
-extern Size ws_heap_memory(const WsHeap *heap);
+extern WsHeap *ws_heap_create(const WsStoreContext *context, WsStream *stream, Size memory, Size most);
 extern void ws_heap_stop(WsHeap *heap);
 extern bool ws_heap_next(WsHeap *heap, HeapTuple tuple);
-extern bool ws_heap_seek(WsHeap *heap, uint64 position);
-extern void ws_heap_restart(WsHeap *heap, uint64 position);
+extern void ws_heap_seek(WsHeap *heap, uint64 position);
 
 #endif							/* WS_HEAP_H */

@@ -2,12 +2,12 @@
  * heap_fetch.c - copying the rows of a window out of the table.
  *
  * The window's entries are in block order.  Where direct reads are possible
- * (heap_direct.c), their blocks are taken in holds, whose locks are held together,
- * and the holds in batches:
+ * (heap_direct.c), their blocks are taken in lock groups, whose locks are held together,
+ * and the groups in batches:
  *
  *	1. All rows of a batch are touched, so that they are in memory and in the
  *	   cache.  No lock is needed for that.
- *	2. For each hold, the locks are taken, the rows copied, the locks released.
+ *	2. For each lock group, the locks are taken, the rows copied, the locks released.
  *
  * The cache and TLB misses of both are what fetching costs.  In large windows the
  * backend and its helper do them together (os/team.c), half of the blocks each: 10 M
@@ -30,9 +30,9 @@
 #include "storage/bufpage.h"
 #include "utils/rel.h"
 
-#define HOLD_ROWS		128		/* rows fetched under the same locks, about */
-#define BATCH_HOLDS		(WS_HEAP_TOUCHED / WS_DIRECT_BLOCKS)
-#define ITEM_BLOCKS		8		/* of a hold, copied by the same thread */
+#define GROUP_ROWS		128		/* rows fetched under the same locks, about */
+#define BATCH_GROUPS		(WS_HEAP_TOUCHED / WS_DIRECT_BLOCKS)
+#define ITEM_BLOCKS		8		/* of a lock group, copied by the same thread */
 
 static void
 bad_pointer(WsHeap *h, uint64 pointer)
@@ -163,7 +163,7 @@ copy_buffered(WsHeap *h, Buffer buffer, Size from)
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
 	done = copy_rows(h, &h->sides[WS_TEAM_BACKEND], BufferGetPage(buffer), from, end);
 	UnlockReleaseBuffer(buffer);
-	h->stats.buffered++;
+	h->stats.blocks_buffered++;
 	if (unlikely(done < end))
 		bad_pointer(h, h->order[done].hi);
 }
@@ -202,8 +202,8 @@ use_buffer(void *arg, Buffer buffer)
 static void
 count_visits(WsHeap *h, int direct, int shared)
 {
-	h->stats.direct += direct;
-	h->stats.buffered += shared;
+	h->stats.blocks_direct += direct;
+	h->stats.blocks_buffered += shared;
 	pgBufferUsage.shared_blks_read += direct;
 	pgBufferUsage.shared_blks_hit += shared;
 	for (int i = 0; i < direct + shared; i++)
@@ -235,16 +235,16 @@ touch_rows(WsHeap *h, const WsDirectBlock *blocks, int n)
 
 /*
  * The rows of a batch.  The first half of the items are the first halves of its
- * holds, the others the second halves in reverse order: so that whoever touches
+ * lock groups, the others the second halves in reverse order: so that whoever touches
  * blocks is likely to copy from them.
  */
 static void
 touch_batch(void *arg, int item, int side)
 {
 	WsHeap	   *h = arg;
-	int			hold = item < h->holds ? item : 2 * h->holds - 1 - item;
+	int			group = item < h->groups ? item : 2 * h->groups - 1 - item;
 
-	touch_rows(h, h->touching + hold * WS_DIRECT_BLOCKS + (item < h->holds ? 0 : WS_DIRECT_BLOCKS / 2),
+	touch_rows(h, h->touching + group * WS_DIRECT_BLOCKS + (item < h->groups ? 0 : WS_DIRECT_BLOCKS / 2),
 			   WS_DIRECT_BLOCKS / 2);
 }
 
@@ -325,7 +325,7 @@ fetch_directly(WsHeap *h, bool files)
  * the few that cannot be had so through the buffer manager.
  */
 static void
-fetch_hold(WsHeap *h, bool touched)
+fetch_group(WsHeap *h, bool touched)
 {
 	if (h->resident)
 	{
@@ -361,39 +361,39 @@ ws_heap_fetch(WsHeap *h)
 	for (Size next = 0; next < h->rows;)
 	{
 		bool		touched = false;
-		int			n[BATCH_HOLDS];
+		int			n[BATCH_GROUPS];
 
 		CHECK_FOR_INTERRUPTS();
-		if (h->together)
+		if (h->team_fetch)
 			ws_team_call(h->team);
-		for (h->holds = 0; h->holds < BATCH_HOLDS && next < h->rows; h->holds++)
+		for (h->groups = 0; h->groups < BATCH_GROUPS && next < h->rows; h->groups++)
 		{
-			int			hold = h->holds;
-			WsDirectBlock *b = h->touching + hold * WS_DIRECT_BLOCKS;
-			Size		limit = Min(h->rows, next + HOLD_ROWS);
+			int			group = h->groups;
+			WsDirectBlock *b = h->touching + group * WS_DIRECT_BLOCKS;
+			Size		limit = Min(h->rows, next + GROUP_ROWS);
 
-			for (n[hold] = 0; next < limit && n[hold] < WS_DIRECT_BLOCKS; n[hold]++, b++)
+			for (n[group] = 0; next < limit && n[group] < WS_DIRECT_BLOCKS; n[group]++, b++)
 			{
 				b->block = ws_pointer_block(h->order[next].hi);
 				b->from = next;
 				b->end = next = block_end(h, next);
 			}
-			for (int i = n[hold]; i < WS_DIRECT_BLOCKS; i++)
-				h->touching[hold * WS_DIRECT_BLOCKS + i].page = NULL;
+			for (int i = n[group]; i < WS_DIRECT_BLOCKS; i++)
+				h->touching[group * WS_DIRECT_BLOCKS + i].page = NULL;
 		}
 		if (!h->resident)
 		{
-			for (int hold = 0; hold < h->holds; hold++)
-				ws_direct_find(h->direct, h->touching + hold * WS_DIRECT_BLOCKS, n[hold], true);
+			for (int group = 0; group < h->groups; group++)
+				ws_direct_find(h->direct, h->touching + group * WS_DIRECT_BLOCKS, n[group], true);
 			touched = true;
-			if (!ws_team_run(h->team, touch_batch, h, 2 * h->holds))
+			if (!ws_team_run(h->team, touch_batch, h, 2 * h->groups))
 				ws_direct_failed(h->direct);
 		}
-		for (int hold = 0; hold < h->holds; hold++)
+		for (int group = 0; group < h->groups; group++)
 		{
-			h->blocks = h->touching + hold * WS_DIRECT_BLOCKS;
-			h->nblocks = n[hold];
-			fetch_hold(h, touched);
+			h->blocks = h->touching + group * WS_DIRECT_BLOCKS;
+			h->nblocks = n[group];
+			fetch_group(h, touched);
 		}
 	}
 }
@@ -412,7 +412,7 @@ ws_heap_fetch_single(WsHeap *h, uint64 pointer)
 	if (row != NULL)
 		put_row(h->single, pointer, row, length);
 	UnlockReleaseBuffer(buffer);
-	h->stats.buffered++;
+	h->stats.blocks_buffered++;
 	if (row == NULL)
 		bad_pointer(h, pointer);
 }

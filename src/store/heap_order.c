@@ -3,7 +3,7 @@
  *
  * Taking pointers from the merge and sorting them needs nothing of
  * PostgreSQL's: a helper does it for the next window while the backend hands
- * out the rows of this one.  Without a helper, or where the merge has to stay with the backend,
+ * out the rows of this one.  Without a helper, or where the stream has to stay with the backend,
  * the backend does it when it comes to it.
  *
  * While a window is fetched, its pointers are needed, and both fetch (os/team.c) where blocks are read
@@ -12,25 +12,24 @@
  * Memory: 16 bytes a pointer.
  *-------------------------------------------------------------------------
  */
-#include "guc.h"
 #include "store/heap.h"
 
 #include "index/index.h"
 
-/* Takes up to o->wanted pointers.  In a helper only if the source allows it. */
+/* Takes up to o->wanted pointers.  In a helper only if the stream is helper_safe. */
 static void
 take(WsHeapOrder *o)
 {
-	uint64		pointers[WS_WINDOW_ROWS];
+	WsEntry		entries[WS_TAKE_ROWS];
 	Size		n;
 
 	o->rows = 0;
 	while (o->rows < o->wanted &&
-		   (n = o->pointers.next(o->pointers.source, pointers, Min(o->wanted - o->rows, WS_WINDOW_ROWS))) > 0)
+		   (n = o->stream->ops->next(o->stream, entries, Min(o->wanted - o->rows, WS_TAKE_ROWS))) > 0)
 	{
 		for (Size i = 0; i < n; i++)
 		{
-			o->entries[o->rows].hi = pointers[i];
+			o->entries[o->rows].hi = ws_entry_pointer(entries[i]);
 			o->entries[o->rows].lo = o->rows;
 			o->rows++;
 		}
@@ -54,55 +53,60 @@ prepare(WsHeapOrder *o, Size wanted)
 	/* longer rows: what their pointers leave is for the window */
 	if (o->region->committed > bytes + bytes / 4)
 		ws_region_shrink(o->region, bytes);
-	ws_region_commit(o->region, bytes);
+	if (!ws_region_reserve(o->region, bytes))
+		wanted = o->region->reserved / sizeof(WsEntry);
+	ws_region_commit(o->region, wanted * sizeof(WsEntry));
 	o->entries = (WsEntry *) o->region->base;
 	o->wanted = wanted;
 }
 
 /*
- * Prepares to take pointers, max_rows at a time at most.  Allocates in
- * CurrentMemoryContext, and starts the helper below it: all that the source
- * touches belongs to that context or lives longer.
+ * Prepares to take pointers from `stream`, max_rows at a time at most.  Allocates in
+ * CurrentMemoryContext, which is the stream's, and starts the helper below it.
  */
 WsHeapOrder *
-ws_heap_order_create(const WsPointers *pointers, Size max_rows)
+ws_heap_order_create(const WsStoreContext *context, WsStream *stream, Size max_rows)
 {
+	const WsThreads *threads = &context->request->threads;
 	WsHeapOrder *o = palloc0(sizeof(WsHeapOrder));
+	Size		limit = Max(max_rows * sizeof(WsEntry), 64 * 1024);
 
 	o->chore.run = take_chore;
-	o->pointers = *pointers;
-	if (pointers->share != NULL && ws_sort_is_vectorised())
-		o->helper = ws_helper_start(ws_read_threads,
+	o->stream = stream;
+	o->vectorised = context->request->vectorised;
+	/* who reads from any place has the pointers of one window at a time */
+	if (stream->helper_safe && o->vectorised && !context->request->random_access)
+		o->helper = ws_helper_start(threads->read, threads->most,
 									max_rows * sizeof(WsEntry) >= WS_HELPER_MEMORY / 16);
-	if (o->helper != NULL && !pointers->share(pointers->source))
-		ws_heap_order_stop(o);
-	o->region = ws_region_create(Max(max_rows * sizeof(WsEntry), 64 * 1024));
+	o->region = ws_region_create(context->account, (Size) Min(stream->count * sizeof(WsEntry), limit), limit);
 	return o;
 }
 
 /*
  * The pointers of the next window, at most `rows`, with their positions in the
- * output, by pointer; *n is 0 at the end.  They are valid until the next call of
- * this or of ws_heap_order_ahead.
+ * output, by pointer; *n is how many, 0 at the end, and *wanted how many were asked for.  They are
+ * valid until the next call of this or of ws_heap_order_ahead.
  */
 WsEntry *
-ws_heap_order_next(WsHeapOrder *o, Size rows, Size *n)
+ws_heap_order_next(WsHeapOrder *o, Size rows, Size *n, Size *wanted)
 {
 	if (o->helper == NULL)
 	{
 		prepare(o, rows);
 		take(o);
-		ws_sort_entries(o->entries, o->rows);
+		ws_stream_raise(o->stream);
+		ws_sort_entries(o->entries, o->rows, o->vectorised);
 	}
 	else
 	{
 		if (!o->started)
 			ws_heap_order_ahead(o, rows);
 		(void) ws_helper_wait(o->helper, &o->chore);
-		o->pointers.settle(o->pointers.source);
+		ws_stream_raise(o->stream);
 		o->started = false;
 	}
 	*n = o->rows;
+	*wanted = o->wanted;
 	return o->entries;
 }
 
@@ -117,17 +121,11 @@ ws_heap_order_ahead(WsHeapOrder *o, Size rows)
 	o->started = true;
 }
 
-/* Bytes of memory in use. */
-Size
-ws_heap_order_memory(const WsHeapOrder *o)
-{
-	return o->region->committed;
-}
-
 /* Stops the helper. */
 void
 ws_heap_order_stop(WsHeapOrder *o)
 {
 	ws_helper_stop(o->helper);
 	o->helper = NULL;
+	o->started = false;
 }

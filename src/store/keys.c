@@ -1,127 +1,190 @@
 /*-------------------------------------------------------------------------
- * keys.c - sorted entries, of which rows are made.
+ * keys.c - rows that are nothing but their keys, made of the entries.
  *
- * For sorts whose rows are nothing but their keys (key/decode.c): no row is
- * stored, and none is read.  Merging is all there is to do then, and a helper does it
+ * Such a row (key/decode.c) is stored nowhere, and none is read: its pointer is its number in the
+ * input.  Merging is all there is to do then, and a helper does it
  * for the next batch of entries while the backend hands out those of this one.
- *
- * Batches start small and grow, so that a reader that wants only the first
- * rows does not make the merge produce many.
  *
  * Memory: two batches, or one without a helper.
  *-------------------------------------------------------------------------
  */
-#include "guc.h"
-#include "store/keys.h"
+#include "store/batch.h"
+#include "store/store.h"
 
 #include "miscadmin.h"
 
-#define FIRST_BATCH		((Size) 32)
 #define MAX_ENTRIES		((Size) 8192)
-#define BATCH_GROWTH	4
 #define WORTHWHILE_ROWS	10000
+
+typedef struct KeysBatch
+{
+	WsChore		chore;			/* must be first */
+	WsStream   *stream;
+	WsEntry    *entries;
+	Size		wanted;
+	Size		n;
+} KeysBatch;
+
+typedef struct KeysStore
+{
+	WsStore		store;			/* must be first */
+	WsStoreContext context;
+	WsStream   *stream;
+	WsHelper   *helper;			/* or NULL: only the first batch is used */
+	bool		submitted;		/* the batch that is not the current one is being filled */
+	Size		max;			/* entries of a batch at most */
+	Size		wanted;			/* of the next */
+	uint64		first;			/* number of the current batch's first row */
+	Size		head;			/* next entry of the current batch */
+	KeysBatch  *current;
+	KeysBatch	batches[2];
+} KeysStore;
+
+static uint64
+put(WsStore *store, TupleTableSlot *slot, uint64 number)
+{
+	return number;
+}
+
+static void
+end(WsStore *store)
+{
+}
 
 static void
 take(WsChore *chore)
 {
-	WsKeysBatch *b = (WsKeysBatch *) chore;
-	const WsKeys *k = b->owner;
+	KeysBatch  *b = (KeysBatch *) chore;
 	Size		n;
 
 	b->n = 0;
 	while (b->n < b->wanted &&
-		   (n = k->source.next(k->source.source, b->entries + b->n,
-							   Min(b->wanted - b->n, WS_WINDOW_ROWS))) > 0)
+		   (n = b->stream->ops->next(b->stream, b->entries + b->n, b->wanted - b->n)) > 0)
 		b->n += n;
 }
 
-/*
- * Starts reading the entries that `source` delivers, `rows` of them, with
- * `memory` bytes.  Allocates in CurrentMemoryContext, and starts the helper below
- * it: all that the source touches belongs to that context or lives longer.
- */
-WsKeys *
-ws_keys_create(const WsEntries *source, Size memory, uint64 rows)
+static void
+open_rows(WsStore *store, WsStream *stream, Size memory)
 {
-	WsKeys	   *k = palloc0(sizeof(WsKeys));
+	KeysStore  *k = (KeysStore *) store;
+	const WsThreads *threads = &k->context.request->threads;
 
-	k->source = *source;
-	k->max = Max(FIRST_BATCH, Min(memory / 2 / sizeof(WsEntry), MAX_ENTRIES));
-	if (source->share != NULL)
-		k->helper = ws_helper_start(ws_read_threads, rows >= WORTHWHILE_ROWS);
-	if (k->helper != NULL && !source->share(source->source))
-		ws_keys_stop(k);
+	k->stream = stream;
+	k->max = Max(WS_FIRST_BATCH, Min(memory / 2 / sizeof(WsEntry), MAX_ENTRIES));
+	k->wanted = WS_FIRST_BATCH;
+	k->current = k->batches;
+	/* nothing is gained where the entries are in memory already */
+	if (stream->helper_safe && stream->ops->seek == NULL)
+		k->helper = ws_helper_start(threads->read, threads->most, stream->count >= WORTHWHILE_ROWS);
 	for (int i = 0; i < (k->helper != NULL ? 2 : 1); i++)
 	{
 		k->batches[i].chore.run = take;
-		k->batches[i].owner = k;
+		k->batches[i].stream = stream;
 		k->batches[i].entries = palloc(k->max * sizeof(WsEntry));
+		ws_account_add(k->context.account, k->max * sizeof(WsEntry));
 	}
-	ws_keys_restart(k);
-	return k;
 }
 
-/* Forgets what has been taken: the source continues elsewhere.  Not with a helper. */
-void
-ws_keys_restart(WsKeys *k)
-{
-	k->current = k->batches;
-	k->current->n = k->head = 0;
-	k->wanted = FIRST_BATCH;
-}
-
-/* Without a helper, the batch is filled at once. */
+/* Has a batch filled, by the helper if there is one. */
 static void
-submit(WsKeys *k, WsKeysBatch *b)
+submit(KeysStore *k, KeysBatch *b)
 {
 	b->wanted = Min(k->wanted, k->max);
-	k->wanted = b->wanted * BATCH_GROWTH;
+	k->wanted = ws_batch_after(b->wanted, k->max);
 	ws_helper_submit(k->helper, &b->chore);
 }
 
 /* The next batch; false at the end. */
 static bool
-next_batch(WsKeys *k)
+next_batch(KeysStore *k)
 {
+	KeysBatch  *other = k->batches + (k->current == k->batches);
+
 	CHECK_FOR_INTERRUPTS();
+	k->first += k->current->n;
 	k->head = 0;
-	if (k->helper == NULL || !k->started)
-		submit(k, k->current);
-	else if (k->current->n == 0)
-		return false;			/* the end, again */
+	if (k->submitted)
+		k->current = other;
 	else
-		k->current = k->batches + (k->current == k->batches);
-	k->started = true;
+		submit(k, k->current);
+	k->submitted = false;
 	(void) ws_helper_wait(k->helper, &k->current->chore);
-	k->source.settle(k->source.source);
-	if (k->helper != NULL && k->current->n > 0)
+	ws_stream_raise(k->stream);
+	if (k->helper != NULL && k->current->n == k->current->wanted)
+	{
 		submit(k, k->batches + (k->current == k->batches));
+		k->submitted = true;
+	}
+	else if (k->helper != NULL)
+	{
+		/* that was all: the stream has ended */
+		ws_helper_stop(k->helper);
+		k->helper = NULL;
+	}
 	return k->current->n > 0;
 }
 
-/* Sets *entry to the next entry and returns true, or returns false at the end. */
-bool
-ws_keys_next(WsKeys *k, WsEntry *entry)
+static bool
+get(WsStore *store, TupleTableSlot *slot)
 {
+	KeysStore  *k = (KeysStore *) store;
+
 	if (unlikely(k->head >= k->current->n) && !next_batch(k))
 		return false;
-	*entry = k->current->entries[k->head++];
+	ExecClearTuple(slot);
+	ws_key_decode(k->context.spec, k->current->entries[k->head++], slot->tts_values, slot->tts_isnull);
+	ExecStoreVirtualTuple(slot);
 	return true;
 }
 
-/* Bytes of memory in use. */
-Size
-ws_keys_memory(const WsKeys *k)
+static void
+seek(WsStore *store, uint64 position)
 {
-	return (k->helper != NULL ? 2 : 1) * k->max * sizeof(WsEntry);
+	KeysStore  *k = (KeysStore *) store;
+
+	Assert(k->helper == NULL);
+	if (position < k->first || position > k->first + k->current->n)
+	{
+		uint64		begin = ws_batch_begin(position, k->first);
+
+		k->stream->ops->seek(k->stream, begin);
+		k->current->n = 0;
+		k->wanted = WS_FIRST_BATCH;
+		k->first = begin;
+		if (begin < position)
+			(void) next_batch(k);
+	}
+	k->head = (Size) (position - k->first);
 }
 
-/* Stops the helper.  NULL is fine. */
-void
-ws_keys_stop(WsKeys *k)
+static void
+close_store(WsStore *store)
 {
-	if (k == NULL)
-		return;
+	KeysStore  *k = (KeysStore *) store;
+
 	ws_helper_stop(k->helper);
 	k->helper = NULL;
+}
+
+static const WsStoreOps keys_ops = {
+	.name = "keys",
+	.virtual_rows = true,
+	.put = put,
+	.end = end,
+	.open = open_rows,
+	.get = get,
+	.seek = seek,
+	.close = close_store,
+};
+
+/* A store of rows that are nothing but their keys, in CurrentMemoryContext.  The spec is exact. */
+WsStore *
+ws_keys_store(const WsStoreContext *context)
+{
+	KeysStore  *k = palloc0(sizeof(KeysStore));
+
+	Assert(context->spec->exact);
+	k->store.ops = &keys_ops;
+	k->context = *context;
+	return &k->store;
 }

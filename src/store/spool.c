@@ -30,7 +30,7 @@
  *-------------------------------------------------------------------------
  */
 #include "store/row.h"
-#include "store/store.h"
+#include "store/spool.h"
 
 #include "access/tupmacs.h"
 #include "executor/tuptable.h"
@@ -57,17 +57,23 @@ StaticAssertDecl(sizeof(FILE_MAGIC) == FILE_HEADER, "spool file header");
 #define GROWTH(committed)	Max((Size) 4 * 1024, Min((committed) / 16, (Size) 1024 * 1024))
 
 /*
- * Creates an empty spool for rows of type `desc`, in CurrentMemoryContext.
- * `memory` (bytes) is what it may come to hold in memory; `key_natts` the
- * number of leading columns that the keys are made of.
+ * Creates an empty spool for rows of type context->desc, in CurrentMemoryContext.  What the
+ * context points to outlives it, but for `desc`.
  */
 WsSpool *
-ws_spool_create(TupleDesc desc, AttrNumber key_natts, Size memory)
+ws_spool_create(const WsStoreContext *context)
 {
+	const WsRequest *request = context->request;
+	TupleDesc	desc = context->desc;
 	WsSpool    *spool = palloc0(sizeof(WsSpool));
+	double		expected = 1.25 * request->rows * (request->width + WS_ROW_HEADER + MAXIMUM_ALIGNOF);
 
+	spool->request = request;
+	spool->account = context->account;
+	spool->files = context->files;
+	spool->file = -1;
 	spool->desc = CreateTupleDescCopy(desc);
-	spool->key_natts = key_natts;
+	spool->key_natts = context->spec->last_attno;
 	spool->columns = palloc(Max(desc->natts, 1) * sizeof(WsSpoolColumn));
 	spool->shift = 2;
 	for (int i = 0; i < desc->natts; i++)
@@ -83,8 +89,10 @@ ws_spool_create(TupleDesc desc, AttrNumber key_natts, Size memory)
 			spool->shift = 3;
 	}
 
-	/* Address space costs nothing: leave room for the largest row there is. */
-	spool->region = ws_region_create(memory + MaxAllocSize + ROW_EXTRA);
+	/* there may come to be a row of 1 GB beside the rest */
+	spool->region = ws_region_create(context->account,
+									 (Size) Min(expected, (double) request->memory) + ROW_EXTRA,
+									 request->memory + MaxAllocSize + ROW_EXTRA);
 	ws_region_commit(spool->region, 16 * 1024);
 	spool->buffer = spool->region->base;
 	spool->room = spool->region->committed;
@@ -117,7 +125,7 @@ await_write(WsSpool *spool, WsWrite *w)
 		instr_time	end;
 
 		INSTR_TIME_SET_CURRENT(start);
-		ws_tempfile_prepare(spool->file, PREPARE_PIECE, spool->prepared);
+		ws_file_prepare(spool->files, spool->file, PREPARE_PIECE, spool->prepared);
 		spool->prepared += PREPARE_PIECE;
 		INSTR_TIME_SET_CURRENT(end);
 		INSTR_TIME_SUBTRACT(end, start);
@@ -131,7 +139,7 @@ await_write(WsSpool *spool, WsWrite *w)
 static void
 finish_piece(WsSpool *spool, int number)
 {
-	WsWrite    *w = &spool->late[number % WS_SPOOL_BUFFERS];
+	WsWrite    *w = &spool->backlog_writes[number % WS_SPOOL_BUFFERS];
 
 	await_write(spool, w);
 	ws_region_release(spool->region, (Size) w->offset + w->bytes);
@@ -145,10 +153,11 @@ write_backlog(WsSpool *spool, int pieces)
 	{
 		Size		bytes = Min(stride(spool), spool->backlog - spool->submitted);
 
-		if (spool->nlate >= WS_SPOOL_BUFFERS)
-			finish_piece(spool, spool->nlate - WS_SPOOL_BUFFERS);
-		ws_write_start(spool->writer, &spool->late[spool->nlate++ % WS_SPOOL_BUFFERS], spool->file,
-					   spool->region->base + spool->submitted, bytes, spool->submitted);
+		if (spool->nbacklog >= WS_SPOOL_BUFFERS)
+			finish_piece(spool, spool->nbacklog - WS_SPOOL_BUFFERS);
+		ws_write_start(spool->writer, &spool->backlog_writes[spool->nbacklog++ % WS_SPOOL_BUFFERS],
+					   spool->files, spool->file, spool->region->base + spool->submitted, bytes,
+					   spool->submitted);
 		spool->submitted += bytes;
 	}
 }
@@ -161,11 +170,11 @@ drain(WsSpool *spool)
 		return;
 	spool->prepare_pause = INT_MAX; /* nothing comes behind */
 	write_backlog(spool, INT_MAX);
-	for (int i = Max(spool->nlate - WS_SPOOL_BUFFERS, 0); i < spool->nlate; i++)
+	for (int i = Max(spool->nbacklog - WS_SPOOL_BUFFERS, 0); i < spool->nbacklog; i++)
 		finish_piece(spool, i);
 	for (int i = 0; i < WS_SPOOL_BUFFERS; i++)
 		ws_write_finish(spool->writer, &spool->writes[i]);
-	ws_tempfile_charge(spool->file);
+	ws_file_charge(spool->files, spool->file);
 	spool->prepared = 0;
 	spool->prepare_pause = 0;
 }
@@ -201,7 +210,7 @@ flush_buffer(WsSpool *spool)
 	{
 		int			next = (spool->current + 1) % WS_SPOOL_BUFFERS;
 
-		ws_write_start(spool->writer, &spool->writes[spool->current], spool->file,
+		ws_write_start(spool->writer, &spool->writes[spool->current], spool->files, spool->file,
 					   spool->buffer, aligned, spool->flushed);
 		spool->flushed += aligned;
 		write_backlog(spool, spool->pieces);
@@ -210,7 +219,7 @@ flush_buffer(WsSpool *spool)
 	}
 	else
 	{
-		ws_tempfile_write(spool->file, spool->buffer, aligned, spool->flushed);
+		ws_file_write(spool->files, spool->file, spool->buffer, aligned, spool->flushed);
 		spool->flushed += aligned;
 		shrink(spool);			/* a large row had made it grow */
 	}
@@ -219,7 +228,7 @@ flush_buffer(WsSpool *spool)
 
 /*
  * Leaves the rows in memory, beside the buffers, until the writer has come to them: it is given
- * `pieces` pieces of the size of a buffer with each buffer.  False if a large row would then have no room.
+ * `pieces` pieces of the size of a buffer with each buffer.  False if there is no address space for the buffers.
  * (Of 1 M rows of 100 bytes at 64 MB, the backend would have to write 56 MB.)
  */
 static bool
@@ -227,8 +236,9 @@ keep_backlog(WsSpool *spool, int pieces)
 {
 	Size		aligned = TYPEALIGN(FLUSH_ALIGN, spool->buffered);
 
-	if (aligned + MaxAllocSize + ROW_EXTRA > spool->region->reserved)
+	if (!ws_region_reserve(spool->region, TYPEALIGN(4096, aligned) + WS_SPOOL_BUFFERS * stride(spool)))
 		return false;
+	spool->buffer = spool->region->base;
 	memset(spool->buffer + spool->buffered, 0, aligned - spool->buffered);
 	spool->flushed = spool->backlog = aligned;
 	spool->buffered = 0;
@@ -239,31 +249,41 @@ keep_backlog(WsSpool *spool, int pieces)
 }
 
 /*
- * Moves the rows to a temporary file; from here on at most `memory` bytes of
- * memory are used, the backlog and a larger row excepted.  `writer`, which may be NULL,
- * writes from then on, the backlog as described for keep_backlog.  With `pieces` 0 there is
- * none.  Raises the errors of ws_tempfile_write.
+ * Moves the rows to a temporary file; from here on buffers are used of `alone` bytes, or, if a
+ * helper writes, of `helped` bytes, beside the backlog and a larger row.  `entries` bytes of memory are
+ * not the spool's.  Returns the bytes of the buffers.  Raises the errors of writing.
  */
-void
-ws_spool_spill(WsSpool *spool, Size memory, WsHelper *writer, int pieces)
+Size
+ws_spool_spill(WsSpool *spool, Size alone, Size helped, Size entries)
 {
-	Assert(spool->file == NULL);
-	spool->file = ws_tempfile_create();
-	if (writer != NULL && ws_tempfile_allow_helpers(spool->file))
+	const WsRequest *request = spool->request;
+	const WsThreads *threads = &request->threads;
+	Size		memory = request->memory;
+	Size		used = alone;
+	int			pieces = 0;
+
+	Assert(spool->file < 0);
+	spool->file = ws_file_create(spool->files);
+	if (ws_file_allow_helpers(spool->files, spool->file))
+		spool->writer = ws_helper_start(threads->write, threads->most, memory >= WS_HELPER_MEMORY);
+	if (spool->writer != NULL)
 	{
-		spool->writer = writer;
-		memory = TYPEALIGN_DOWN(4096, memory / WS_SPOOL_BUFFERS);
+		used = helped;
+		/* all at once after a row that was too large, otherwise more than the entries grow by */
+		if (spool->buffered + entries + used <= memory + memory / 16)
+			pieces = (int) (2 + entries / Max(spool->buffered, 1));
 	}
-	spool->buffer_size = memory - FLUSH_ALIGN;
-	if (spool->writer == NULL || pieces == 0 || !keep_backlog(spool, pieces))
+	spool->buffer_size = (spool->writer != NULL ? TYPEALIGN_DOWN(4096, used / WS_SPOOL_BUFFERS) : used) -
+		FLUSH_ALIGN;
+	if (pieces == 0 || !keep_backlog(spool, pieces))
 	{
 		spool->room = 0;			/* not one of the buffers yet */
 		flush_buffer(spool);
 	}
 	ws_region_commit(spool->region, spool->origin +
 					 stride(spool) * (spool->writer != NULL ? WS_SPOOL_BUFFERS : 1));
-	spool->peak_memory = spool->region->committed - spool->origin;
 	write_backlog(spool, pieces);
+	return used;
 }
 
 /* Makes the buffer large enough for `bytes` bytes. */
@@ -271,7 +291,7 @@ static void
 grow_buffer(WsSpool *spool, Size bytes)
 {
 	WsRegion   *region = spool->region;
-	Size		grown = region->committed + GROWTH(region->committed);
+	Size		grown = 0;
 
 	if (spool->buffer_size > 0)
 	{
@@ -279,15 +299,20 @@ grow_buffer(WsSpool *spool, Size bytes)
 		Assert(spool->buffered == 0);
 		drain(spool);
 		spool->current = 0;
-		spool->buffer = region->base + spool->origin;
-		grown = 0;
 	}
-	else if (grown > region->reserved)
+	else
+		grown = region->committed + GROWTH(region->committed);
+
+	/* nobody is using what is there: it may move */
+	if (!ws_region_reserve(region, spool->origin + Max(bytes, grown)) && grown > 0)
+	{
+		spool->store.full = true;
 		grown = 0;
+		(void) ws_region_reserve(region, bytes);
+	}
+	spool->buffer = region->base + spool->origin;
 	ws_region_commit(region, spool->origin + Max(bytes, grown));
 	spool->room = region->committed - spool->origin;
-	if (spool->buffer_size > 0)
-		spool->peak_memory = Max(spool->peak_memory, spool->room);
 }
 
 /*
@@ -505,21 +530,24 @@ ws_spool_append(WsSpool *spool, TupleTableSlot *slot)
 	return pointer;
 }
 
-/* Bytes of memory in use. */
-Size
-ws_spool_memory(const WsSpool *spool)
-{
-	return spool->region->committed - Min(spool->region->released, spool->region->committed);
-}
-
 /* Makes every row that was appended so far readable. */
 void
 ws_spool_make_readable(WsSpool *spool)
 {
 	if (spool->mapped < spool->flushed)
 	{
+		WsRead		whole = {.file = spool->file, .bytes = (Size) spool->flushed};
+		MemoryContext old;
+
 		drain(spool);
-		spool->map = ws_tempfile_map(spool->file, spool->flushed);
+		if (spool->reader != NULL)
+			pfree(spool->reader);
+		old = MemoryContextSwitchTo(GetMemoryChunkContext(spool));
+		spool->reader = ws_reader_mapped(spool->files, spool->file, spool->flushed);
+		MemoryContextSwitchTo(old);
+		spool->reader->ops->submit(spool->reader, &whole);
+		(void) spool->reader->ops->wait(spool->reader);
+		spool->map = whole.data;
 		spool->mapped = spool->flushed;
 	}
 }
@@ -531,22 +559,32 @@ ws_spool_make_readable(WsSpool *spool)
 void
 ws_spool_finish(WsSpool *spool)
 {
-	if (spool->file != NULL)
+	if (spool->file >= 0)
 	{
 		flush_buffer(spool);
 		drain(spool);
+		ws_helper_stop(spool->writer);
+		spool->writer = NULL;
 		ws_region_shrink(spool->region, 0);
 		spool->room = 0;
 	}
 	ws_spool_make_readable(spool);
 }
 
-/* Releases file, mapping and memory now. */
+/* Stops the writer, and releases memory now.  The file is its set's. */
 void
 ws_spool_destroy(WsSpool *spool)
 {
-	if (spool == NULL)
-		return;
-	ws_tempfile_close(spool->file);
+	ws_helper_stop(spool->writer);
+	spool->writer = NULL;
 	ws_region_destroy(spool->region);
+}
+
+/* Raises the error of a row, or a page of rows, that cannot be read. */
+void
+ws_spool_damaged(const WsSpool *spool, const char *what)
+{
+	if (spool->file >= 0)
+		ws_file_corrupt(spool->files, spool->file, what);
+	ws_corrupt("(in memory)", what);
 }

@@ -11,7 +11,7 @@
  *-------------------------------------------------------------------------
  */
 #include "store/row.h"
-#include "store/store.h"
+#include "store/spool.h"
 
 /* Rows longer than this are not copied. */
 #define COPY_LIMIT		2048
@@ -19,8 +19,7 @@
 static void
 bad_row(const WsSpool *spool)
 {
-	ws_corrupt(spool->file ? spool->file->name : "(in memory)",
-			   "The header of a row in it makes no sense.");
+	ws_spool_damaged(spool, "The header of a row in it makes no sense.");
 }
 
 /*
@@ -136,46 +135,46 @@ prefetch_key(void *store, uint64 pointer)
 	ws_spool_prefetch(store, pointer);
 }
 
-/* A place with the slot that deforms into it. */
-typedef struct SpoolPlace
+/* What ties keep of a row, with the slot that deforms into it. */
+typedef struct SpoolSlot
 {
-	WsKeyPlace	place;			/* must be first */
+	WsKeySlot	key;			/* must be first */
 	TupleTableSlot *slot;
 	HeapTupleData tuple;
-} SpoolPlace;
+} SpoolSlot;
 
-static WsKeyPlace *
-make_place(void *store)
+static WsKeySlot *
+make_slot(void *store)
 {
 	WsSpool    *spool = store;
-	SpoolPlace *p = palloc0(sizeof(SpoolPlace));
+	SpoolSlot  *s = palloc0(sizeof(SpoolSlot));
 
-	p->slot = MakeSingleTupleTableSlot(spool->desc, &TTSOpsHeapTuple);
-	p->place.pointer = WS_POINTER_MASK;
-	p->place.values = p->slot->tts_values;
-	p->place.isnull = p->slot->tts_isnull;
-	return &p->place;
+	s->slot = MakeSingleTupleTableSlot(spool->desc, &TTSOpsHeapTuple);
+	s->key.pointer = WS_POINTER_MASK;
+	s->key.values = s->slot->tts_values;
+	s->key.isnull = s->slot->tts_isnull;
+	return &s->key;
 }
 
 static void
-fetch_key(void *store, uint64 pointer, WsKeyPlace *place)
+fetch_key(void *store, uint64 pointer, WsKeySlot *key)
 {
 	WsSpool    *spool = store;
-	SpoolPlace *p = (SpoolPlace *) place;
+	SpoolSlot  *s = (SpoolSlot *) key;
 
-	if (place->pointer == pointer)
+	if (key->pointer == pointer)
 		return;
-	ws_spool_tuple(spool, pointer, &p->tuple);
-	ExecStoreHeapTuple(&p->tuple, p->slot, false);
-	slot_getsomeattrs(p->slot, spool->key_natts);
-	place->pointer = pointer;
+	ws_spool_tuple(spool, pointer, &s->tuple);
+	ExecStoreHeapTuple(&s->tuple, s->slot, false);
+	slot_getsomeattrs(s->slot, spool->key_natts);
+	key->pointer = pointer;
 }
 
 /* How ties read key columns from this spool. */
 WsKeyRows
 ws_spool_keys(WsSpool *spool)
 {
-	WsKeyRows	rows = {ready_keys, prefetch_key, make_place, fetch_key, spool};
+	WsKeyRows	rows = {ready_keys, prefetch_key, make_slot, fetch_key, spool};
 
 	return rows;
 }

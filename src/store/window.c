@@ -10,36 +10,44 @@
  * CPU overlaps their page walks: 68 ns a row became 23 (10 M rows of 100
  * bytes, spool of 1 GB in the page cache).
  *
- * Batches start small and grow, so that a reader that wants only the first
- * rows does not make the merge produce many.
- *
  * Memory: the queue, 8 bytes a pointer.
  *-------------------------------------------------------------------------
  */
-#include "store/store.h"
+#include "store/spool.h"
 
-#define FIRST_BATCH		8
-
-/*
- * Prepares a window on rows of `spool`, in the order in which `next` delivers
- * their pointers (at most `max` a call; 0 means the end).
- */
+/* Prepares a window on rows of `spool`, in the order of `stream`. */
 void
-ws_window_init(WsWindow *window, WsSpool *spool, WsNextPointers next, void *source)
+ws_window_init(WsWindow *window, WsSpool *spool, WsStream *stream)
 {
+	memset(window, 0, offsetof(WsWindow, queue));
 	window->spool = spool;
-	window->next = next;
-	window->source = source;
-	ws_window_clear(window);
+	window->stream = stream;
+	window->batch = WS_FIRST_BATCH;
 }
 
-/* Forgets the queue, because the source has been moved. */
+/* Continues at row number `position`, which a stream that can be read from any place allows. */
 void
-ws_window_clear(WsWindow *window)
+ws_window_seek(WsWindow *window, uint64 position)
 {
-	window->head = window->filled = window->prefetched = 0;
-	window->batch = FIRST_BATCH;
-	window->drained = false;
+	uint64		begin = ws_batch_begin(position, window->first);
+
+	if (position < window->first || position > window->first + window->filled)
+	{
+		ws_window_init(window, window->spool, window->stream);
+		window->first = begin;
+		window->stream->ops->seek(window->stream, begin);
+		/* rows before the position are not handed out, but may be soon */
+		if (begin < position)
+		{
+			WsEntry		entries[WS_FIRST_BATCH];
+
+			window->filled = ws_stream_next(window->stream, entries, position - begin);
+			for (Size i = 0; i < window->filled; i++)
+				window->queue[i] = ws_entry_pointer(entries[i]);
+		}
+	}
+	window->head = (Size) (position - window->first);
+	window->prefetched = Max(window->prefetched, window->head);
 }
 
 /* Prefetches the next group of rows that are queued. */
@@ -59,17 +67,19 @@ static void
 refill(WsWindow *window)
 {
 	Size		left = window->filled - window->head;
+	WsEntry		entries[WS_TAKE_ROWS];
 	Size		got;
 
 	memmove(window->queue, window->queue + window->head, left * sizeof(uint64));
+	window->first += window->head;
 	window->prefetched -= window->head;
 	window->head = 0;
-	got = window->next(window->source, window->queue + left,
-					   Min(window->batch, WS_WINDOW_ROWS - left));
-	if (got == 0)
-		window->drained = true;
+	got = ws_stream_next(window->stream, entries, Min(window->batch, WS_TAKE_ROWS - left));
+	for (Size i = 0; i < got; i++)
+		window->queue[left + i] = ws_entry_pointer(entries[i]);
+	window->drained = got == 0;
 	window->filled = left + got;
-	window->batch = Min(window->batch * 2, WS_WINDOW_ROWS);
+	window->batch = ws_batch_after(window->batch, WS_TAKE_ROWS);
 }
 
 /*

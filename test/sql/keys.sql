@@ -81,7 +81,7 @@ SET work_mem = '4MB';
 SELECT wtest.disk('SELECT i8 FROM wtest.kk ORDER BY i8') = 0 AS nothing;
 SET work_mem = '64kB';
 
--- A transaction that keeps its snapshot does not rely on NOT NULL: int8 and bool no longer fit then.
+-- A transaction that keeps its snapshot relies on a NOT NULL that is older, which int8 and bool need to fit.
 BEGIN ISOLATION LEVEL REPEATABLE READ;
 SELECT wtest.store('SELECT i8, b FROM wtest.kk ORDER BY i8, b');
 COMMIT;

@@ -23,8 +23,7 @@ def tree(name='tree'):
     path = os.path.join(place, name)
     if not os.path.exists(path):
         shutil.copytree(TREE, path, symlinks=True, ignore=shutil.ignore_patterns(
-            '.git', '.build', 'out', 'results', '*.o', '*.d', '*.so', '__pycache__', 'test_key',
-            'test_losertree', 'test_runfile', 'gensort'))
+            '.git', '.build', 'out', '*.o', '*.d', '*.so', '__pycache__', 'test_*[!ch]', 'gensort'))
     return path
 
 

@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 #undef printf
+#undef snprintf
 #undef fprintf
 #undef qsort
 

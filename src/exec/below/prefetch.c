@@ -22,10 +22,10 @@
  * then neither fetch anything nor fail.
  *
  * Core ÷ ours without this and with it: hash table of 0.8 MB 2.3 and 2.3, of 2.4 MB 1.7
- * and 2.7, of 100 MB 1.3 and 2.6 (5 M rows at 64 MB; src/README.md has the tables and queries).
+ * and 2.7, of 100 MB 1.3 and 2.6 (5 M rows at 64 MB; docs/prefetch_joins.md has the tables and queries).
  *-------------------------------------------------------------------------
  */
-#include "exec/exec.h"
+#include "exec/below/below.h"
 
 #include "access/heapam.h"
 #include "access/htup_details.h"
@@ -33,6 +33,7 @@
 #include "executor/hashjoin.h"
 #include "executor/nodeHash.h"
 #include "port/pg_bitutils.h"
+#include "storage/bufmgr.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -180,7 +181,7 @@ ws_prefetch_create(PlanState *outer)
 		if (join != NULL)
 			joins = lcons(join, joins);
 	}
-	if (joins == NIL || !ws_input_by_pages(node))
+	if (joins == NIL || !ws_scans_pages(node))
 		return NULL;
 	prefetch = palloc0(sizeof(WsPrefetch));
 	prefetch->scan = (ScanState *) node;
@@ -313,7 +314,7 @@ ws_prefetch_row(WsPrefetch *prefetch)
 	if (likely(page == NULL || page->rs_cblock == prefetch->block))
 		return;
 	prefetch->block = page->rs_cblock;
-	page = ws_input_page(prefetch->scan);
+	page = ws_scan_page(prefetch->scan);
 	if (page == NULL || !is_worth(prefetch))
 		return;
 	prefetch->hinted += page->rs_ntuples;

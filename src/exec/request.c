@@ -1,0 +1,205 @@
+/*-------------------------------------------------------------------------
+ * request.c - a sort's request: written by the planner, read by the executor.
+ *
+ * A plan may be copied, and sent to parallel workers, so that it holds lists and
+ * values: the request becomes the list custom_private, with a member for each of
+ * the names below.
+ *
+ * That a column is NOT NULL saves its null byte, but the planner saw today's constraints. A
+ * snapshot from before SET NOT NULL still sees the nulls that were there: under
+ * REPEATABLE READ, and in a STABLE function, which has its caller's snapshot. So a constraint
+ * counts only if the snapshot sees it, too (constraint_holds).
+ *
+ * Settings are looked at when the sort begins.  Nothing below exec/ reads them.
+ *-------------------------------------------------------------------------
+ */
+#include "exec/request.h"
+
+#include "access/htup_details.h"
+#include "access/transam.h"
+#include "access/xact.h"
+#include "guc.h"
+#include "index/index.h"
+#include "key/key.h"
+#include "miscadmin.h"
+#include "nodes/value.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+
+enum
+{
+	PRIVATE_ATTNOS,
+	PRIVATE_SORTOPS,
+	PRIVATE_COLLATIONS,
+	PRIVATE_NULLS_FIRST,
+	PRIVATE_TABLES,				/* of NOT NULL constraints */
+	PRIVATE_COLUMNS,
+	PRIVATE_STORE,
+	PRIVATE_WHY,
+	PRIVATE_ROWS,
+	PRIVATE_WIDTH,
+	PRIVATE_COUNT
+};
+
+/* An empty request with room for `ncols` sort columns, in CurrentMemoryContext. */
+WsRequest *
+ws_request_create(int ncols)
+{
+	WsRequest  *r = palloc0(sizeof(WsRequest));
+
+	r->ncols = ncols;
+	r->attnos = palloc0(ncols * sizeof(AttrNumber));
+	r->sortops = palloc0(ncols * sizeof(Oid));
+	r->collations = palloc0(ncols * sizeof(Oid));
+	r->nulls_first = palloc0(ncols * sizeof(bool));
+	r->notnull = palloc0(ncols * sizeof(bool));
+	return r;
+}
+
+/*
+ * The planner's part of a request as a list for custom_private.  `constraints` has a
+ * member for each sort column; request->notnull is not written.
+ */
+List *
+ws_request_write(const WsRequest *r, const WsConstraint *constraints)
+{
+	List	   *attnos = NIL;
+	List	   *sortops = NIL;
+	List	   *collations = NIL;
+	List	   *nulls_first = NIL;
+	List	   *tables = NIL;
+	List	   *columns = NIL;
+	List	   *private;
+
+	for (int i = 0; i < r->ncols; i++)
+	{
+		attnos = lappend_int(attnos, r->attnos[i]);
+		sortops = lappend_oid(sortops, r->sortops[i]);
+		collations = lappend_oid(collations, r->collations[i]);
+		nulls_first = lappend_int(nulls_first, r->nulls_first[i]);
+		tables = lappend_oid(tables, constraints[i].table);
+		columns = lappend_int(columns, constraints[i].column);
+	}
+	private = list_make5(attnos, sortops, collations, nulls_first, tables);
+	private = lappend(private, columns);
+	private = lappend(private, makeInteger(r->store));
+	private = lappend(private, makeString(pstrdup(r->why)));
+	/* with a point: sent to a worker, a number without one comes as an Integer */
+	private = lappend(private, makeFloat(psprintf("%.1f", r->rows)));
+	private = lappend(private, makeFloat(psprintf("%.1f", r->width)));
+	Assert(list_length(private) == PRIVATE_COUNT);
+	return private;
+}
+
+/* Was a row of the catalogs there when the snapshot was taken?  Not if it is our own. */
+static bool
+was_there(HeapTuple tuple, Snapshot snapshot)
+{
+	TransactionId xmin = HeapTupleHeaderGetXmin(tuple->t_data);
+
+	if (!TransactionIdIsNormal(xmin))
+		return true;
+	return !TransactionIdIsCurrentTransactionId(xmin) && !XidInMVCCSnapshot(xmin, snapshot);
+}
+
+/* Does the constraint hold for every row that the snapshot sees? */
+static bool
+constraint_holds(Oid table, AttrNumber column, Snapshot snapshot)
+{
+	HeapTuple	tuple;
+	bool		holds;
+
+	if (!OidIsValid(table) || snapshot == NULL || !IsMVCCSnapshot(snapshot))
+		return false;
+	tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(table), Int16GetDatum(column));
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	holds = was_there(tuple, snapshot);
+	ReleaseSysCache(tuple);
+	if (!holds)
+		return false;
+
+	/* 18 keeps a row for the constraint, which tells when it was validated */
+	tuple = ws_notnull_constraint(table, column);
+	return tuple == NULL || was_there(tuple, snapshot);
+}
+
+/* Are the sort columns, with their null bytes, decodable and no longer than a prefix? */
+bool
+ws_request_keys_fit(const WsRequest *r)
+{
+	int			bytes = 0;
+
+	for (int i = 0; i < r->ncols; i++)
+	{
+		bool		descending;
+		int			width;
+
+		if (!ws_encoding_decodable(ws_key_encoding(r->sortops[i], r->collations[i],
+												   &descending, &width)))
+			return false;
+		bytes += width + (r->notnull[i] ? 0 : 1);
+	}
+	return bytes <= WS_PREFIX_BYTES;
+}
+
+/*
+ * The request that ws_request_write has written, for rows that `snapshot` sees, in
+ * CurrentMemoryContext.  What is the executor's is still to be set.
+ */
+WsRequest *
+ws_request_read(List *private, Snapshot snapshot)
+{
+	List	   *attnos = list_nth(private, PRIVATE_ATTNOS);
+	List	   *sortops = list_nth(private, PRIVATE_SORTOPS);
+	List	   *collations = list_nth(private, PRIVATE_COLLATIONS);
+	List	   *nulls_first = list_nth(private, PRIVATE_NULLS_FIRST);
+	List	   *tables = list_nth(private, PRIVATE_TABLES);
+	List	   *columns = list_nth(private, PRIVATE_COLUMNS);
+	WsRequest  *r = ws_request_create(list_length(attnos));
+
+	Assert(list_length(private) == PRIVATE_COUNT);
+	for (int i = 0; i < r->ncols; i++)
+	{
+		r->attnos[i] = (AttrNumber) list_nth_int(attnos, i);
+		r->sortops[i] = list_nth_oid(sortops, i);
+		r->collations[i] = list_nth_oid(collations, i);
+		r->nulls_first[i] = list_nth_int(nulls_first, i) != 0;
+		r->notnull[i] = constraint_holds(list_nth_oid(tables, i),
+										 (AttrNumber) list_nth_int(columns, i), snapshot);
+	}
+	r->store = (WsStoreKind) intVal(list_nth(private, PRIVATE_STORE));
+	r->why = strVal(list_nth(private, PRIVATE_WHY));
+	r->rows = floatVal(list_nth(private, PRIVATE_ROWS));
+	r->width = floatVal(list_nth(private, PRIVATE_WIDTH));
+	if (r->store == WS_KIND_KEYS && !ws_request_keys_fit(r))
+	{
+		r->store = WS_KIND_SPOOL;
+		r->why = "a NOT NULL constraint is younger than the snapshot";
+	}
+	return r;
+}
+
+/* What a setting of threads means now: a parallel query, or one processor, leaves nothing to gain. */
+static int
+resolve_threads(int setting)
+{
+	return setting < 0 && (IsInParallelMode() || ws_processors() < 2) ? 0 : setting;
+}
+
+/* Sets what comes from settings, when the sort is about to begin. */
+void
+ws_request_resolve(WsRequest *r)
+{
+	r->memory = (Size) work_mem * 1024;
+	r->cache = (int64) effective_cache_size * BLCKSZ;
+	r->vectorised = ws_sort_kernel != WS_KERNEL_TEMPLATE && ws_sort_has_vqsort();
+	r->direct_always = ws_direct_read == WS_DIRECT_ON;
+	r->direct_never = ws_direct_read == WS_DIRECT_OFF;
+	r->threads.read = resolve_threads(ws_read_threads);
+	r->threads.sort = resolve_threads(ws_sort_threads);
+	r->threads.write = resolve_threads(ws_write_threads);
+	r->threads.most = ws_max_threads;
+}

@@ -1,0 +1,26 @@
+/*-------------------------------------------------------------------------
+ * request.h - a sort's request on its way from the planner to the executor.
+ *-------------------------------------------------------------------------
+ */
+#ifndef WS_EXEC_REQUEST_H
+#define WS_EXEC_REQUEST_H
+
+#include "store/request.h"
+
+#include "nodes/pg_list.h"
+#include "utils/snapshot.h"
+
+/* A column whose NOT NULL constraint says that a sort column has no nulls; or none. */
+typedef struct WsConstraint
+{
+	Oid			table;			/* InvalidOid: there is none */
+	AttrNumber	column;
+} WsConstraint;
+
+extern WsRequest *ws_request_create(int ncols);
+extern List *ws_request_write(const WsRequest *request, const WsConstraint *constraints);
+extern WsRequest *ws_request_read(List *private, Snapshot snapshot);
+extern bool ws_request_keys_fit(const WsRequest *request);
+extern void ws_request_resolve(WsRequest *request);
+
+#endif							/* WS_EXEC_REQUEST_H */

@@ -1,0 +1,174 @@
+/*-------------------------------------------------------------------------
+ * fileset.c - the temporary files of one sort, known by their numbers.
+ *
+ * Whoever writes rows or runs names a place by a file's number, an offset and a length:
+ * descriptions of runs hold no pointers, and unit tests put files in memory in the
+ * place of these (test/unit/memfiles.c).  PostgreSQL chooses the next of temp_tablespaces
+ * for each file.
+ *
+ * The set and its files belong to the memory context it was created in, and the
+ * files to the resource owner as well (tempfile.c).
+ *-------------------------------------------------------------------------
+ */
+#include "file/file.h"
+#include "file/tempfile.h"
+
+#include "utils/memutils.h"
+
+struct WsFileSet
+{
+	MemoryContext context;
+	const WsThreads *threads;
+	WsTempFile **files;
+	int			n;
+	int64		peak;			/* bytes, of all files, most at any time */
+};
+
+/* Creates an empty set in CurrentMemoryContext.  `threads` says which helpers there may be. */
+WsFileSet *
+ws_fileset_create(const WsThreads *threads)
+{
+	WsFileSet  *set = palloc0(sizeof(WsFileSet));
+
+	set->context = CurrentMemoryContext;
+	set->threads = threads;
+	return set;
+}
+
+/* Creates an empty file and returns its number.  Raises the errors of the system. */
+int
+ws_file_create(WsFileSet *set)
+{
+	MemoryContext old = MemoryContextSwitchTo(set->context);
+
+	if (set->files == NULL)
+		set->files = palloc(sizeof(WsTempFile *));
+	else
+		set->files = repalloc(set->files, (set->n + 1) * sizeof(WsTempFile *));
+	set->files[set->n] = ws_tempfile_create(set->threads);
+	MemoryContextSwitchTo(old);
+	return set->n++;
+}
+
+/* May helpers write to and read from this file?  Makes it so if that is possible. */
+bool
+ws_file_allow_helpers(WsFileSet *set, int file)
+{
+	return ws_tempfile_allow_helpers(set->files[file]);
+}
+
+static void
+note_size(WsFileSet *set)
+{
+	int64		bytes = 0;
+
+	for (int i = 0; i < set->n; i++)
+		bytes += set->files[i]->size;
+	set->peak = Max(set->peak, bytes);
+}
+
+/* Writes `bytes` bytes at `offset`.  Raises what goes wrong. */
+void
+ws_file_write(WsFileSet *set, int file, const void *data, Size bytes, int64 offset)
+{
+	ws_tempfile_write(set->files[file], data, bytes, offset);
+	note_size(set);
+}
+
+/* Charges bytes that a helper is going to write, and makes the file that long. */
+void
+ws_file_extend(WsFileSet *set, int file, Size bytes, int64 offset)
+{
+	ws_tempfile_extend(set->files[file], bytes, offset);
+	note_size(set);
+}
+
+/* The same for a file whose end is charged by ws_file_charge (tempfile.c). */
+void
+ws_file_announce(WsFileSet *set, int file, Size bytes, int64 offset)
+{
+	ws_tempfile_announce(set->files[file], bytes, offset);
+	note_size(set);
+}
+
+/* Has the system get pages ready behind what helpers are writing (tempfile.c). */
+void
+ws_file_prepare(WsFileSet *set, int file, Size bytes, int64 offset)
+{
+	ws_tempfile_prepare(set->files[file], bytes, offset);
+}
+
+/* Ends what ws_file_announce and ws_file_prepare began, once all is written. */
+void
+ws_file_charge(WsFileSet *set, int file)
+{
+	ws_tempfile_charge(set->files[file]);
+}
+
+/* Writes what was announced; returns 0 or an errno.  For helpers. */
+int
+ws_file_write_raw(WsFileSet *set, int file, const void *data, Size bytes, int64 offset)
+{
+	return ws_raw_write(set->files[file]->raw, data, bytes, offset);
+}
+
+/*
+ * Reads; returns 0, or what ws_file_failed makes an error of.  Callable from helpers if
+ * ws_file_allow_helpers has said so.
+ */
+int
+ws_file_read(WsFileSet *set, int file, void *data, Size bytes, int64 offset)
+{
+	return ws_tempfile_read(set->files[file], data, bytes, offset);
+}
+
+/* Counts bytes that ws_file_read has read. */
+void
+ws_file_count_read(WsFileSet *set, Size bytes)
+{
+	if (bytes > 0)
+		ws_tempfile_count_read(bytes);
+}
+
+/* Maps the first `bytes` bytes of a file for reading; see ws_tempfile_map. */
+char *
+ws_file_map(WsFileSet *set, int file, int64 bytes)
+{
+	return ws_tempfile_map(set->files[file], bytes);
+}
+
+/* Raises the error of a read or a write that returned `error`. */
+void
+ws_file_failed(const WsFileSet *set, int file, bool writing, int error)
+{
+	ws_tempfile_failed(set->files[file], writing, error);
+}
+
+/* Raises ERRCODE_DATA_CORRUPTED with the file's name; `what` is the DETAIL. */
+void
+ws_file_corrupt(const WsFileSet *set, int file, const char *what)
+{
+	ws_corrupt(set->files[file]->name, what);
+}
+
+/* Bytes written to a file so far. */
+int64
+ws_file_size(const WsFileSet *set, int file)
+{
+	return set->files[file]->size;
+}
+
+/* Bytes that all files had at most, at any time. */
+int64
+ws_fileset_peak(const WsFileSet *set)
+{
+	return set->peak;
+}
+
+/* Closes and deletes all files.  Nobody may be using them.  NULL is fine. */
+void
+ws_fileset_close(WsFileSet *set)
+{
+	while (set != NULL && set->n > 0)
+		ws_tempfile_close(set->files[--set->n]);
+}

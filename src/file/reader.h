@@ -1,0 +1,58 @@
+/*-------------------------------------------------------------------------
+ * reader.h - blocks of temporary files on their way into memory.
+ *
+ * A reader is given reads, and hands them back in the order in which they were
+ * given, each when its bytes are there.  It never raises an error: what went wrong is in the
+ * read, and whoever asked for it raises that, in the backend (ws_file_failed).
+ *
+ *	plain	reads when it is waited for
+ *	mapped	the bytes are in a mapping of the file: no buffer is needed
+ *
+ * A kind of its own injects faults, in test/unit.
+ *-------------------------------------------------------------------------
+ */
+#ifndef WS_READER_H
+#define WS_READER_H
+
+#include "file/file.h"
+
+/* One read.  Belongs to whoever asks for it, and stays until it is handed back. */
+typedef struct WsRead
+{
+	struct WsRead *next;		/* the reader's */
+	int			file;
+	int64		offset;			/* bytes */
+	Size		bytes;
+	char	   *buffer;			/* for so many bytes; NULL with a mapping */
+	const char *data;			/* where they are: afterwards */
+	int			error;			/* 0, or what ws_file_failed takes: afterwards */
+} WsRead;
+
+typedef struct WsReader WsReader;
+
+typedef struct WsReaderOps
+{
+	void		(*submit) (WsReader *reader, WsRead *read);
+	WsRead	   *(*wait) (WsReader *reader); /* the oldest; NULL if there is none */
+	void		(*close) (WsReader *reader);	/* what was submitted is dropped */
+} WsReaderOps;
+
+struct WsReader
+{
+	const WsReaderOps *ops;
+	WsFileSet  *files;
+	bool		helper_safe;	/* submit and wait may be called by a helper */
+	Size		bytes;			/* read, and not counted yet */
+	WsRead	   *first;			/* submitted, oldest first */
+	WsRead	   *last;
+};
+
+extern WsReader *ws_reader_plain(WsFileSet *files, bool helper_safe);
+extern WsReader *ws_reader_mapped(WsFileSet *files, int file, int64 bytes);
+extern void ws_reader_count(WsReader *reader);
+
+/* For the kinds: the queue of reads. */
+extern void ws_reader_queue(WsReader *reader, WsRead *read);
+extern WsRead *ws_reader_unqueue(WsReader *reader);
+
+#endif							/* WS_READER_H */

@@ -1,0 +1,36 @@
+/*-------------------------------------------------------------------------
+ * tempfile.h - one temporary file under PostgreSQL's virtual files.
+ *-------------------------------------------------------------------------
+ */
+#ifndef WS_TEMPFILE_H
+#define WS_TEMPFILE_H
+
+#include "os/os.h"
+#include "storage/fd.h"
+
+typedef struct WsTempFile
+{
+	File		file;
+	char	   *name;			/* as PostgreSQL names it in messages */
+	int64		size;			/* bytes written so far */
+	int64		extended;		/* bytes it has been made to have for ws_tempfile_prepare */
+	int			raw;			/* duplicate descriptor for helpers, or -1 */
+	WsMapping  *mapping;		/* or NULL */
+} WsTempFile;
+
+extern WsTempFile *ws_tempfile_create(const WsThreads *threads);
+extern bool ws_tempfile_allow_helpers(WsTempFile *tf);
+extern void ws_tempfile_write(WsTempFile *tf, const void *data, Size bytes, int64 offset);
+extern void ws_tempfile_extend(WsTempFile *tf, Size bytes, int64 offset);
+extern void ws_tempfile_announce(WsTempFile *tf, Size bytes, int64 offset);
+extern void ws_tempfile_prepare(WsTempFile *tf, Size bytes, int64 offset);
+extern void ws_tempfile_charge(WsTempFile *tf);
+extern int	ws_raw_write(int fd, const void *data, Size bytes, int64 offset);
+extern int	ws_raw_read(int fd, void *data, Size bytes, int64 offset);
+extern int	ws_tempfile_read(WsTempFile *tf, void *data, Size bytes, int64 offset);
+extern void ws_tempfile_count_read(Size bytes);
+extern void ws_tempfile_failed(const WsTempFile *tf, bool writing, int error) __attribute__((noreturn));
+extern char *ws_tempfile_map(WsTempFile *tf, int64 bytes);
+extern void ws_tempfile_close(WsTempFile *tf);
+
+#endif							/* WS_TEMPFILE_H */

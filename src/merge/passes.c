@@ -1,0 +1,203 @@
+/*-------------------------------------------------------------------------
+ * passes.c - the merges that a sort needs, and the stream at its end.
+ *
+ * When about `fan_in` runs of a level exist they are merged into one run of the next
+ * level (balanced merge), so that the number of runs stays logarithmic and any input can be
+ * sorted in any work_mem.  The final merge is left to the reader.
+ *
+ * Runs of a level live in one file, which is used again once they have been
+ * merged: with L levels the disk holds each entry at most about twice.
+ *
+ * Memory: an intermediate merge happens when the IndexMap is empty, and reads through
+ * its memory; the final merge shares it with entries that were not written.
+ * On error nothing is left that its owners do not clean up.
+ *-------------------------------------------------------------------------
+ */
+#include "merge/merge.h"
+
+#include "miscadmin.h"
+
+/* Entries moved from a merge to a run at a time. */
+#define COPY_ENTRIES	1024
+
+/* Prepares for the merges of what `formation` writes to `files`, in CurrentMemoryContext. */
+WsPasses *
+ws_passes_create(WsFormation *formation, WsFileSet *files)
+{
+	WsPasses   *p = palloc0(sizeof(WsPasses));
+
+	p->formation = formation;
+	p->files = files;
+	return p;
+}
+
+/* A merge of the pieces of the IndexMap. */
+static WsMerge *
+merge_pieces(WsFormation *f)
+{
+	int			n = f->current + 1;
+	WsMerge    *merge = ws_merge_create(f->spec, f->rows, NULL, n);
+
+	for (int i = 0; i < n; i++)
+		ws_merge_slice(merge, i, f->pieces[i]->entries, f->pieces[i]->n);
+	ws_merge_start(merge);
+	return merge;
+}
+
+/* May all files of the first n live runs be read by helpers? */
+static bool
+helpers_may_read(WsFormation *f, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (!ws_runs_allow_helpers(&f->home, f->runs[i].level))
+			return false;
+	return true;
+}
+
+/*
+ * A merge of the first n live runs and of what is kept in the IndexMap, through
+ * the rest of its memory.  If there is three times the memory it needs, it gathers.
+ */
+static WsMerge *
+merge_runs(WsPasses *p, int n)
+{
+	WsFormation *f = p->formation;
+	WsReader   *reader = ws_reader_plain(p->files, helpers_may_read(f, n));
+	int			nsources = n + (f->nkept > 0 ? lengthof(f->kept) : 0);
+	WsMerge    *merge = ws_merge_create(f->spec, f->rows, reader, nsources);
+	Size		kept = TYPEALIGN(64, f->nkept * sizeof(WsEntry));
+	Size		blocks = nsources * f->block_size;
+	Size		bytes = 3 * nsources <= f->fan_in ? 3 * blocks : blocks;
+	char	   *buffers = ws_indexmap_borrow(f->map, kept + bytes) + kept;
+
+	for (int i = 0; i < n; i++)
+		ws_merge_run(merge, i, &f->runs[i], buffers + i * f->block_size);
+	if (f->nkept > 0)
+	{
+		ws_merge_slice(merge, n, f->map->entries, f->kept[0]);
+		ws_merge_slice(merge, n + 1, f->map->entries + f->kept[0], f->kept[1]);
+	}
+	if (!ws_merge_gather(merge, ws_block_capacity(f->block_size), (WsEntry *) (buffers + blocks),
+						 (bytes - blocks) / sizeof(WsEntry), f->vectorised))
+		ws_merge_start(merge);
+	return merge;
+}
+
+/* Writes what a merge delivers as one run of nentries entries. */
+static WsRun
+write_merged(WsFormation *f, WsMerge *merge, uint64 nentries, int level)
+{
+	WsRunWriter writer;
+	WsEntry		batch[COPY_ENTRIES];
+	Size		n;
+
+	if (level >= WS_MAX_LEVELS)
+		elog(ERROR, "too many merge levels");
+	ws_run_write_begin(&writer, &f->home, nentries, f->block_size,
+					   f->next_number++, level, f->block, false);
+	while ((n = ws_stream_next(&merge->stream, batch, COPY_ENTRIES)) > 0)
+	{
+		CHECK_FOR_INTERRUPTS();
+		ws_run_write(&writer, batch, n);
+	}
+	ws_merge_free(merge);
+	return ws_run_write_end(&writer);
+}
+
+/* Lowest level first, then youngest: any number of them span one arrival interval. */
+static int
+run_order(const void *a, const void *b)
+{
+	const WsRun *x = a;
+	const WsRun *y = b;
+
+	if (x->level != y->level)
+		return x->level - y->level;
+	return (x->number < y->number) - (x->number > y->number);
+}
+
+/* Merges the n live runs of the lowest levels into one. */
+static void
+merge_lowest(WsPasses *p, int n)
+{
+	WsFormation *f = p->formation;
+	uint64		entries = 0;
+	int			level = 0;
+	WsRun		run;
+
+	qsort(f->runs, f->nruns, sizeof(WsRun), run_order);
+	for (int i = 0; i < n; i++)
+	{
+		entries += f->runs[i].nentries;
+		level = Max(level, f->runs[i].level);
+	}
+	run = write_merged(f, merge_runs(p, n), entries, level + 1);
+	/* with comparators, the IndexMap may use only part of what merging may */
+	ws_region_shrink(f->map->region, f->map->capacity * sizeof(WsEntry));
+	f->map->room = Min(f->map->room, f->map->region->committed / sizeof(WsEntry));
+	ws_formation_drop_runs(f, n);
+	f->stats.passes = Max(f->stats.passes, level + 1);
+	ws_formation_add_run(f, run);
+}
+
+/* Merges runs while rows come in, until there are few of each level.  Raises the errors of that. */
+void
+ws_passes_reduce(WsPasses *p)
+{
+	WsFormation *f = p->formation;
+	int			most = Max(1, f->fan_in - f->npieces);
+
+	ws_formation_empty(f);
+	for (int level = 0; ws_formation_runs_of_level(f, level) > most; level++)
+		merge_lowest(p, ws_formation_runs_of_level(f, level));
+	ws_formation_resume(f);
+}
+
+/* All entries as one run on disk, for readers that need any entry at any time. */
+static WsStream *
+single_run(WsPasses *p)
+{
+	WsFormation *f = p->formation;
+
+	if (f->nruns > 1)
+		merge_lowest(p, f->nruns);
+	ws_region_shrink(f->map->region, 0);
+	return ws_stream_of_run(ws_reader_plain(p->files, helpers_may_read(f, 1)), &f->runs[0], f->block);
+}
+
+/*
+ * Ends the input: sorts what is left, and merges until one merge is enough.  `reading` is what
+ * the reader of the result wants of the memory, in bytes.  Raises the errors of that.
+ */
+void
+ws_passes_end(WsPasses *p, bool random_access, Size reading)
+{
+	WsFormation *f = p->formation;
+
+	ws_formation_end(f, random_access, reading);
+	while (f->nruns > f->fan_in)
+		merge_lowest(p, Min(f->fan_in, f->nruns - f->fan_in + 1));
+}
+
+/*
+ * All entries in order, after ws_passes_end with the same `random_access`: as a stream that can be
+ * read from any place if that is set, else perhaps by a merge.  To be called once.  The stream belongs to its
+ * context, at or below CurrentMemoryContext, and reads from the formation's memory and files.
+ * With keys that are not exact it may hold pointers into rows, which must stay where they are.
+ */
+WsStream *
+ws_passes_stream(WsPasses *p, bool random_access)
+{
+	WsFormation *f = p->formation;
+
+	if (f->nruns == 0 && (random_access || f->map->count <= f->piece) && f->nkept == 0)
+		return ws_stream_of_array(f->map, f->map->count);
+	if (random_access)
+		return single_run(p);
+	if (!f->overflowed)
+		return &merge_pieces(f)->stream;
+	f->stats.passes++;
+	ws_region_shrink(f->map->region, f->nkept * sizeof(WsEntry));
+	f->map->room = 0;
+	return &merge_runs(p, f->nruns)->stream;
+}

@@ -1,0 +1,67 @@
+/*-------------------------------------------------------------------------
+ * budget.c - how a sort's memory is divided: W = work_mem bytes, in one place.
+ *
+ *	at first	rows and entries share W, less what comes later beside them: the buffers of the
+ *				helper that is going to write, or W/8 for a window over a table, or a batch of
+ *				entries
+ *	with files	spool buffers	W/16: one of 8 kB to 64 kB (larger writes gain nothing), or
+ *								four of 4 kB to 256 kB that a helper writes
+ *				run block		1/256 of the rest, 4 kB to 256 kB
+ *				entries			all that is left, with what settling ties needs
+ *	output		the entries' memory holds the merge's blocks; of what they leave, up to W/8
+ *				(3 MB at most) go to the rows that a helper reads ahead, or all of it to a
+ *				window over a table
+ *
+ * Fixed structures take a few kB beside it.
+ *
+ * Pure: a function of the request.  test/unit/test_budget prints it as a table.
+ *-------------------------------------------------------------------------
+ */
+#include "sort/budget.h"
+
+#include "key/key.h"
+
+#define KB				((Size) 1024)
+#define CLAMP(x, low, high)		Max((Size) (low), Min((Size) (x), (Size) (high)))
+
+/* The division of request->memory bytes. */
+WsBudget
+ws_budget(const WsRequest *request)
+{
+	Size		w = request->memory;
+	WsBudget	b = {.total = w};
+	Size		later = 0;
+
+	b.alone = CLAMP(w / 16, 8 * KB, 64 * KB);
+	b.helped = CLAMP(w / 16, 16 * KB, 1024 * KB);
+	b.queue = w >= 32 * WS_KEYQUEUE_BYTES;
+	switch (request->store)
+	{
+		case WS_KIND_KEYS:
+			later = b.reading = CLAMP(w / 16, 8 * KB, 256 * KB);
+			break;
+		case WS_KIND_HEAP:
+			later = w / 8;
+			b.reading = w;
+			break;
+		case WS_KIND_SPOOL:
+			if (ws_thread_wanted(request->threads.write, w >= WS_HELPER_MEMORY))
+				later = b.helped;
+			b.reading = CLAMP(w / 8, 8 * KB, 3 * 1024 * KB);
+			break;
+	}
+	b.shared = w - Min(later, w);
+	return b;
+}
+
+/* The division for a sort with temporary files, whose rows have `buffers` bytes of buffers. */
+WsEntryBudget
+ws_budget_entries(const WsBudget *budget, Size buffers)
+{
+	Size		rest = budget->total - Min(buffers, budget->total);
+	WsEntryBudget b;
+
+	b.block = TYPEALIGN_DOWN(4096, CLAMP(rest / 256, 4 * KB, 256 * KB));
+	b.entries = rest - Min(b.block, rest);
+	return b;
+}

@@ -1,0 +1,54 @@
+/*-------------------------------------------------------------------------
+ * sorter.h - one sort from first row to last.
+ *-------------------------------------------------------------------------
+ */
+#ifndef WS_SORTER_H
+#define WS_SORTER_H
+
+#include "store/store.h"
+
+#include "merge/merge.h"
+#include "sort/budget.h"
+
+/* What it did, for EXPLAIN.  No pointers. */
+typedef struct WsSortStats
+{
+	WsRunStats	runs;
+	WsStoreStats store;
+	int64		memory;			/* bytes, peak */
+	int64		disk;			/* bytes, peak */
+} WsSortStats;
+
+typedef struct WsSorter
+{
+	MemoryContext context;
+	const WsRequest *request;
+	WsBudget	budget;
+	WsAccount	account;
+	WsKeySpec  *spec;
+	WsKeyFetch *fetch;
+	AttrNumber	first_key;		/* first key column - 1 */
+	WsFileSet  *files;
+	WsStore    *store;
+	WsFormation *formation;
+	WsPasses   *passes;
+	Size		entry_bytes;	/* of memory, for each entry */
+	bool		on_disk;		/* temporary files are used */
+	/* reading */
+	uint64		position;		/* rows returned, net */
+	bool		eof;
+	uint64		mark_position;
+	bool		mark_eof;
+} WsSorter;
+
+extern WsSorter *ws_sorter_create(const WsRequest *request, TupleDesc desc, Relation rel);
+extern void ws_sorter_put(WsSorter *sorter, TupleTableSlot *slot);
+extern void ws_sorter_perform(WsSorter *sorter);
+extern bool ws_sorter_get(WsSorter *sorter, bool forward, TupleTableSlot *slot);
+extern void ws_sorter_rewind(WsSorter *sorter);
+extern void ws_sorter_mark(WsSorter *sorter);
+extern void ws_sorter_restore(WsSorter *sorter);
+extern void ws_sorter_stats(const WsSorter *sorter, WsSortStats *stats);
+extern void ws_sorter_destroy(WsSorter *sorter);
+
+#endif							/* WS_SORTER_H */

@@ -1,0 +1,210 @@
+/*-------------------------------------------------------------------------
+ * heapstore.c - the table itself as a store.
+ *
+ * The sort's input are rows of a TID and the key columns.  If the prefix is the whole key nothing else
+ * is kept of them: the pointer is the TID.  Otherwise ties need the keys, and these narrow
+ * rows go to a spool of their own; the stream of pointers into that becomes one of TIDs on its way out.
+ *
+ * Rows are fetched through a window (heap.c).
+ *
+ * Memory: all that the sorted result leaves goes to the window, and an eighth of what the sort
+ * has at least (sort/budget.c).
+ *-------------------------------------------------------------------------
+ */
+#include "store/heap.h"
+#include "store/spool.h"
+
+#include "utils/rel.h"
+
+typedef struct HeapStore
+{
+	WsStore		store;			/* must be first */
+	WsStoreContext context;
+	WsStore    *spool;			/* of TIDs and keys, or NULL */
+	WsHeap	   *heap;
+	HeapTupleData tuple;		/* what the slot points to */
+} HeapStore;
+
+static uint64
+put(WsStore *store, TupleTableSlot *slot, uint64 number)
+{
+	HeapStore  *h = (HeapStore *) store;
+	ItemPointer tid;
+
+	slot_getsomeattrs(slot, 1);
+	tid = (ItemPointer) DatumGetPointer(slot->tts_values[0]);
+	if (unlikely(!ItemPointerIsValid(tid)))
+		elog(ERROR, "a row of table \"%s\" came without its TID",
+			 RelationGetRelationName(h->context.rel));
+	if (h->spool != NULL)
+	{
+		uint64		pointer = h->spool->ops->put(h->spool, slot, number);
+
+		store->in_memory = h->spool->in_memory;
+		store->full = h->spool->full;
+		return pointer;
+	}
+	return ws_tid_pointer(tid);
+}
+
+static Size
+spill(WsStore *store, Size alone, Size helped, Size entries)
+{
+	HeapStore  *h = (HeapStore *) store;
+
+	return h->spool != NULL ? h->spool->ops->spill(h->spool, alone, helped, entries) : 0;
+}
+
+static void
+end(WsStore *store)
+{
+	HeapStore  *h = (HeapStore *) store;
+
+	if (h->spool != NULL)
+		h->spool->ops->end(h->spool);
+}
+
+/* ---- the stream of TIDs behind a stream of pointers into the spool ---- */
+
+typedef struct TidStream
+{
+	WsStream	stream;			/* must be first */
+	WsStream   *pointers;
+	WsSpool    *spool;
+} TidStream;
+
+static Size
+tids_next(WsStream *stream, WsEntry *out, Size max)
+{
+	TidStream  *t = (TidStream *) stream;
+	Size		n = ws_stream_next(t->pointers, out, max);
+
+	for (Size start = 0; start < n; start += WS_PREFETCH_GROUP)
+	{
+		Size		limit = Min(start + WS_PREFETCH_GROUP, n);
+
+		for (Size i = start; i < limit; i++)
+			ws_spool_prefetch(t->spool, ws_entry_pointer(out[i]));
+		for (Size i = start; i < limit; i++)
+		{
+			HeapTupleData tuple;
+
+			/* never null, and the first of the columns */
+			ws_spool_tuple(t->spool, ws_entry_pointer(out[i]), &tuple);
+			out[i] = ws_entry_make(0, ws_tid_pointer((ItemPointer) ((char *) tuple.t_data +
+																	tuple.t_data->t_hoff)));
+		}
+	}
+	stream->taken += n;
+	return n;
+}
+
+static void
+tids_seek(WsStream *stream, uint64 position)
+{
+	WsStream   *pointers = ((TidStream *) stream)->pointers;
+
+	pointers->ops->seek(pointers, position);
+	stream->taken = position;
+}
+
+static Size
+tids_release(WsStream *stream)
+{
+	WsStream   *pointers = ((TidStream *) stream)->pointers;
+
+	return pointers->ops->release != NULL ? pointers->ops->release(pointers) : 0;
+}
+
+/* Not helper_safe: a row that makes no sense is raised. */
+static const WsStreamOps tids_ops = {tids_next, NULL, tids_seek, tids_release};
+
+static WsStream *
+tids_of(WsStream *pointers, WsStore *spool)
+{
+	TidStream  *t = palloc0(sizeof(TidStream));
+
+	t->stream.ops = &tids_ops;
+	t->stream.count = pointers->count;
+	t->stream.context = pointers->context;
+	t->pointers = pointers;
+	t->spool = (WsSpool *) spool;
+	return &t->stream;
+}
+
+static void
+open_rows(WsStore *store, WsStream *stream, Size memory)
+{
+	HeapStore  *h = (HeapStore *) store;
+	Size		budget = h->context.request->memory;
+
+	if (h->spool != NULL)
+		stream = tids_of(stream, h->spool);
+	memory = Max(memory, budget / 16);
+	h->heap = ws_heap_create(&h->context, stream, memory, Max(memory, budget));
+}
+
+static bool
+get(WsStore *store, TupleTableSlot *slot)
+{
+	HeapStore  *h = (HeapStore *) store;
+	bool		found = ws_heap_next(h->heap, &h->tuple);
+
+	if (likely(found))
+		ExecStoreHeapTuple(&h->tuple, slot, false);
+	return found;
+}
+
+static void
+seek(WsStore *store, uint64 position)
+{
+	ws_heap_seek(((HeapStore *) store)->heap, position);
+}
+
+static void
+stats(const WsStore *store, WsStoreStats *s)
+{
+	const WsHeap *heap = ((const HeapStore *) store)->heap;
+
+	*s = heap->stats;
+	s->windows = true;
+	s->persistent = heap->direct != NULL && ws_direct_persistent(heap->direct);
+}
+
+static void
+close_store(WsStore *store)
+{
+	HeapStore  *h = (HeapStore *) store;
+
+	ws_heap_stop(h->heap);
+	if (h->spool != NULL)
+		h->spool->ops->close(h->spool);
+}
+
+static const WsStoreOps heap_ops = {
+	.name = "heap",
+	.put = put,
+	.spill = spill,
+	.end = end,
+	.open = open_rows,
+	.get = get,
+	.seek = seek,
+	.stats = stats,
+	.close = close_store,
+};
+
+/* The table context->rel as a store, in CurrentMemoryContext.  The first column of the input is the TID. */
+WsStore *
+ws_heap_store(const WsStoreContext *context)
+{
+	HeapStore  *h = palloc0(sizeof(HeapStore));
+
+	h->store.ops = &heap_ops;
+	h->context = *context;
+	if (!context->spec->exact)
+	{
+		h->spool = ws_spool_store(context);
+		h->store.keys = h->spool->keys;
+	}
+	return &h->store;
+}

@@ -1,0 +1,44 @@
+/*-------------------------------------------------------------------------
+ * request.h - what is to be sorted, how, and with what.
+ *
+ * The planner decides, the executor adds what only it knows, and nothing below
+ * exec/ knows of plans or reads a setting.
+ *-------------------------------------------------------------------------
+ */
+#ifndef WS_REQUEST_H
+#define WS_REQUEST_H
+
+#include "os/os.h"
+
+/* Where rows wait. */
+typedef enum WsStoreKind
+{
+	WS_KIND_SPOOL,
+	WS_KIND_HEAP,
+	WS_KIND_KEYS
+} WsStoreKind;
+
+typedef struct WsRequest
+{
+	/* of the planner (exec/request.c carries it in custom_private) */
+	int			ncols;			/* sort columns; the arrays have a member for each */
+	AttrNumber *attnos;			/* in the input's rows, from 1 */
+	Oid		   *sortops;
+	Oid		   *collations;
+	bool	   *nulls_first;
+	bool	   *notnull;		/* no null can be there */
+	WsStoreKind store;
+	const char *why;			/* it is that store, for EXPLAIN */
+	double		rows;			/* expected */
+	double		width;			/* expected bytes of a row's data, on average */
+	/* of the executor */
+	Size		memory;			/* bytes for all of the sort: work_mem */
+	int64		cache;			/* bytes of files that the page cache is expected to hold */
+	bool		random_access;	/* more than reading forward once */
+	bool		vectorised;		/* entries are sorted by vqsort, if it has been built in */
+	bool		direct_always;	/* direct reads whatever the cache holds */
+	bool		direct_never;
+	WsThreads	threads;
+} WsRequest;
+
+#endif							/* WS_REQUEST_H */

@@ -1,0 +1,270 @@
+#!/usr/bin/python3
+"""bench/report: what RESULTS.md and its pictures say of given lines, and that those
+in the repository are of the lines in the repository.  No server is needed."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree
+
+import common
+from common import check, equal
+
+ROOT = os.path.dirname(os.path.dirname(common.HERE))
+sys.path.insert(0, os.path.join(ROOT, 'bench'))
+
+import cells                            # noqa: E402
+import results                          # noqa: E402
+import tables                           # noqa: E402
+
+REPORT = os.path.join(ROOT, 'bench', 'report')
+SVG = '{http://www.w3.org/2000/svg}'
+LOSSES = '## Where wiscsort loses or gains little'
+FAILURES = '## Cells without a result'
+RUN = {'date': '2026-01-02', 'run': '2026-01-02-made-up', 'command': ['--case', 'headline'],
+       'core_only': False, 'server': {'jit': 'off', 'port': '5432', 'lc_time': 'C'},
+       'machine': {'cpu': 'a', 'cores': 2, 'ram_kb': 2048, 'kernel': 'k', 'file_system': 'f'},
+       'versions': {'postgresql': 'PostgreSQL 15.1 (made up)', 'commit': '0123456789abcdef',
+                    'uncommitted_changes': False, 'library_sha256': 'f' * 64, 'wiscsort': '0.1'}}
+
+
+def measured(ratio, case='headline', **fields):
+    """What measure.Bench gives of a cell, with the fields of a description."""
+    cell = cells.Cell({'name': 'a cell', 'case': case, **fields}).describe()
+    pair = {'ratio': ratio, 'load_average': 0.5}
+    seen = {'rss_anon_peak_kb': 4096, 'rss_file_peak_kb': 1024, 'temp_bytes': 2 << 20,
+            'sorts': [{'Sort Method': 'made up', 'Record Store': 'spool'}]}
+    cell.update(pairs=[{**pair, 'counted': False}] + [{**pair, 'counted': True}] * 3,
+                ratio=[ratio - 0.01, ratio, ratio + 0.02], tax_ratio=[ratio] * 3, core_seconds=ratio,
+                wiscsort_seconds=1.0, unsorted_seconds=0.5, disk_reads=False, used_wiscsort=True,
+                shared_buffers='128MB', answer={'correct': True}, observed={'core': seen, 'wiscsort': seen})
+    return cell
+
+
+def line(ratio, case='headline', date='2026-01-02', run='made-up', number=1, of=1, **fields):
+    run = {**RUN, 'date': date, 'run': '%s-%s' % (date, run)}
+    return results.cell_line(run, number, of, measured(ratio, case, **fields))
+
+
+def neighbour(ratio, **fields):
+    pair = {'counted': True, 'ratio': ratio}
+    for side in results.SIDES:
+        pair[side] = {'tps': 1000.0, 'sorts': 7, 'sort_seconds': 0.5}
+    description = {'name': 'pgbench beside sorts, 64MB', 'work_mem': '64MB', 'rows': 100000, 'clients': 1,
+                   'seconds': 1, 'settings': {}, 'need': 0.95, **fields}
+    return results.neighbour_line(RUN, description, [pair], 1200.0, [ratio] * 3)
+
+
+def report(data, *arguments):
+    """(exit status, what was printed, {path: text} of what was made).  `data` is a list of
+    lines, or the text of a file."""
+    if not isinstance(data, str):
+        data = ''.join(json.dumps(one) + '\n' for one in data)
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = os.path.join(folder, 'results.jsonl'), os.path.join(folder, 'made')
+        with open(source, 'w') as f:
+            f.write(data)
+        done = subprocess.run([REPORT, '--results', source, '--output', target, *arguments], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        made = {}
+        for place, _, names in os.walk(target):
+            for name in names:
+                path = os.path.join(place, name)
+                with open(path) as f:
+                    made[os.path.relpath(path, target)] = f.read()
+        return done.returncode, done.stdout, made
+
+
+def rows(made, title):
+    """The rows of the table below a title, as lists of cells; without the heading."""
+    if title + '\n' not in made['RESULTS.md']:
+        return None
+    below = made['RESULTS.md'].split(title + '\n', 1)[1].split('\n## ')[0]
+    found = [text[2:-2].split(' | ') for text in below.splitlines() if text.startswith('|')]
+    return [[value.strip() for value in row] for row in found[2:]]
+
+
+def names(made, title):
+    return [row[0] for row in rows(made, title) or []]
+
+
+def rows_of_tables():
+    cell = {'work_mem': '4MB', 'need': 2.3}
+    _, _, made = report([line(3.5, name='100 B rows, 4MB', **cell), neighbour(0.97)])
+    equal(rows(made, '## Headline cells'),
+          [['100 B rows, 4MB', '2.3', '3.50', '1.00', '4 / 4', '2 / 2', '10,000,000', '3.50 [3.49 3.52]',
+            '3.50', '15.1', '012345678', '2026-01-02-made-up', '']], 'a row of the headline')
+    equal(rows(made, '## By width and memory'),
+          [['100', '4 MB', 'cached', '', '10,000,000', '3.50 [3.49 3.52]', '3.50', '15.1', '012345678',
+            '2026-01-02-made-up', '']], 'a row by width')
+    equal(rows(made, '## Beside pgbench'),
+          [['pgbench beside sorts, 64MB', '1000', '1000', '7 / 7', '100,000', '0.97 [0.97 0.97]', '15.1',
+            '012345678', '2026-01-02-made-up', '']], 'a row beside pgbench')
+    equal(rows(made, LOSSES), [], 'no loss')
+    equal(rows(made, FAILURES), None, 'no failure')
+    _, _, made = report([line(ratio, 'stores', name=store, width=500, rows=1000,
+                              settings={'wiscsort.record_store': store})
+                         for store, ratio in (('heap', 2), ('auto', 3), ('spool', 4))])
+    equal(rows(made, '## Record stores'),
+          [['500', 'random', '64 MB', 'cached', '1,000', '', '3.00 [2.99 3.02]', '4.00 [3.99 4.02]',
+            '2.00 [1.99 2.02]', 'spool', '15.1', '012345678', '2026-01-02-made-up', '']],
+          'a row of record stores')
+
+
+def losses_come_first():
+    data = [line(2, name='gain'), line(1.05, name='little', key='uuid'), line(0.8, name='loss', key='float8'),
+            line(1.1, name='enough', key='numeric'), line(0.9, name='join', shape='join'),
+            neighbour(0.9), neighbour(0.96, name='fine', settings={'a': 'b'})]
+    _, _, made = report(data)
+    equal(names(made, LOSSES), ['loss', 'join', 'pgbench beside sorts, 64MB', 'little'],
+          'what loses or gains little, the smallest ratio first')
+    text = made['RESULTS.md']
+    equal([title for title in text.split('\n') if title.startswith('## ')][0], LOSSES, 'losses come first')
+    check('loss' in rows(made, LOSSES)[0][-1], 'a loss is called one')
+    printed = tables.text([one for one in data if one['case'] != 'neighbour']).splitlines()
+    equal([row.split()[0] for row in printed[2:]], ['loss', 'join', 'little', 'enough', 'gain'],
+          "bench/run's table has the smallest ratio first")
+
+
+def the_newest_complete_line_counts():
+    old, new = line(0.7, run='old'), line(2, date='2026-01-03', run='new')
+    for data, order in (([old, new], 'in order'), ([new, old], 'out of order')):
+        _, _, made = report(data)
+        equal(rows(made, LOSSES), [], 'a newer date replaces a loss, lines ' + order)
+        check('2026-01-03-new' in rows(made, '## Headline cells')[0],
+              'the table names its run, lines ' + order)
+    _, _, made = report([line(0.7, run='first'), line(2, run='second')])
+    equal(rows(made, LOSSES), [], 'of one date the later line counts')
+    _, _, made = report([line(0.7, rows=1000, run='short'), line(2)])
+    equal(len(rows(made, LOSSES)), 1, 'other rows are another cell')
+    _, _, made = report([line(0.7, name='another name', run='old'), line(2, date='2026-01-03')])
+    equal(rows(made, LOSSES), [], 'another name is the same cell')
+    failed = measured(2)
+    failed['error'] = 'it broke'
+    _, _, made = report([line(3), results.cell_line({**RUN, 'run': 'broken'}, 1, 1, failed)])
+    equal(rows(made, '## Headline cells')[0][7], '3.00 [2.99 3.02]', 'a failure replaces no result')
+    found = rows(made, FAILURES)
+    check(found and found[0][0] == 'a cell' and 'it broke' in found[0][-1], 'a failure is told', found)
+
+
+def nothing_is_left_out():
+    wrong = measured(2)
+    wrong['answer'] = {'correct': False}
+    wrong = results.cell_line(RUN, 1, 1, wrong)
+    _, _, made = report([wrong])
+    check('a wrong answer' in rows(made, FAILURES)[0][-1], 'a wrong answer is a failure')
+    missing = results.cell_line(RUN, 1, 1, {**cells.Cell({'name': 'c', 'case': 'grid'}).describe(),
+                                            'error': results.NOT_REACHED})
+    _, _, made = report([missing])
+    check(results.NOT_REACHED in rows(made, FAILURES)[0][-1], 'a cell that was not reached is a failure')
+    _, _, made = report([line(2, number=2, of=5), line(2, number=1, of=5, key='uuid')])
+    equal(rows(made, FAILURES)[0][0], '3 of 5 cells', 'a run that was killed lacks lines')
+    odd = [line(2, 'sortbench', name='records', shape='sortbench_ascii'),
+           line(2, 'keys', name='limit', consume='limit'),
+           line(2, 'baselines', name='big', core_settings={'a': 'b'})]
+    _, _, made = report(odd)
+    equal(sorted(names(made, '## Other queries')), ['big', 'limit', 'records'], 'the rest has a table')
+    noise = line(0.9, name='noise')
+    noise['core_only'] = True
+    _, _, made = report([noise, line(2)])
+    equal((rows(made, LOSSES), names(made, "## The machine's noise")), ([], ['noise']),
+          'core on both sides is no loss')
+
+
+def a_broken_file_is_reported():
+    good = json.dumps(line(2)) + '\n'
+    broken = ((good + good[:50], 2, 'cut off', 'a last line that is cut off'),
+              (good + good.rstrip('\n'), 2, 'cut off', 'a last line without its end'),
+              (good + '<<<<<<< ours\n' + good, 2, 'not JSON', 'a line that is no JSON'),
+              (good + '\n', 2, 'not JSON', 'an empty line'),
+              ('[]\n', 1, 'a line wants', 'a line that is no object'))
+    for data, number, words, name in broken:
+        status, said, made = report(data)
+        check(status == 2 and 'results.jsonl:%d: ' % number in said and words in said and not made,
+              name + ' is reported, and nothing is written', said)
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, 'results.jsonl')
+        results.append(path, line(2))
+        results.append(path, line(3, key='uuid'))
+        equal([one['ratio'][1] for one in results.read(path)], [2, 3], 'lines are appended')
+        equal(results.free_name(path, '2026-01-02', 'made-up'), '2026-01-02-made-up-2',
+              'a run has a name of its own')
+        with open(path, 'a') as f:
+            f.write('{"cut')
+        try:
+            results.append(path, line(4))
+            found = 'no error'
+        except results.ResultsError as error:
+            found = str(error)
+        check('cut off' in found, 'nothing is appended to a line that is cut off', found)
+
+
+def unknown_fields_do_not_matter():
+    data = [line(2), line(0.9, 'grid', key='uuid'), neighbour(1)]
+    more = [{'new': [1, {'a': None}], **one, 'core': {**one['core'], 'new': 1}} for one in data]
+    equal(report(more)[2], report(data)[2], 'unknown fields change nothing')
+    least = {'date': '2026-01-02', 'run': 'r', 'case': 'headline', 'name': 'n'}
+    status, said, made = report([least, line(2)])
+    check(status == 0 and names(made, FAILURES) == ['n'], 'a line that has only a name is a failure', said)
+
+
+def lines_say_what_matters():
+    one = line(2)
+    equal(one['server'], {'jit': 'off', 'shared_buffers': '128MB'}, 'settings that say nothing are left out')
+    equal((one['versions']['postgresql'], one['versions']['commit'], one['machine']['ram_mb']),
+          ('15.1', '0123456789ab', 2), 'versions and machine are short')
+    equal((one['pairs'], one['ratios'], one['complete']), (3, [2, 2, 2], True), 'the warm-up is not counted')
+    with open(results.FILE) as f:
+        longest = max(map(len, f))
+    check(longest <= 2500, 'a line stays short', longest)
+
+
+def pictures_are_well_formed():
+    data = [line(2 + number / 10, 'grid', name='x < "y" & z', key=key, work_mem=memory, rows=1000)
+            for number, key in enumerate(cells.KEYS) for memory in ('4MB', '64MB')]
+    data += [line(3, name='a & <b>', width=16), neighbour(1, settings={'a': '<&>'})]
+    _, _, made = report(data)
+    folder = os.path.join(ROOT, 'docs', 'pictures')
+    every = {path: text for path, text in made.items() if path.endswith('.svg')}
+    equal(sorted(map(os.path.basename, every)), ['beside.svg', 'headline.svg', 'type.svg', 'width.svg'],
+          'four pictures')
+    for name in sorted(os.listdir(folder)):
+        with open(os.path.join(folder, name)) as f:
+            every['committed ' + name] = f.read()
+    for name, text in sorted(every.items()):
+        try:
+            root = xml.etree.ElementTree.fromstring(text)
+        except xml.etree.ElementTree.ParseError as error:
+            check(False, name + ' is well-formed', error)
+            continue
+        ground = root.find(SVG + 'rect')
+        check(root.tag == SVG + 'svg' and root.find(SVG + 'title').text
+              and ground.get('fill') == '#ffffff' and ground.get('width') == root.get('width'),
+              name + ' is an SVG with a title on white')
+    for path in made:
+        if path.endswith('.svg'):
+            check('](%s)' % path in made['RESULTS.md'], path + ' is shown')
+    _, _, made = report([line(2, 'sortbench', shape='sortbench_ascii')])
+    equal((sorted(made), '.svg' in made['RESULTS.md']), (['RESULTS.md'], False),
+          'nothing to show, no picture')
+
+
+def the_committed_report_is_current():
+    done = subprocess.run([REPORT, '--check'], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    equal((done.returncode, done.stdout), (0, ''), 'RESULTS.md and docs/pictures are of bench/results.jsonl')
+    data = open(results.FILE).read()
+    status, said, made = report(data)
+    for path, text in sorted(made.items()):
+        with open(os.path.join(ROOT, path)) as f:
+            equal(f.read() == text, True, path + ' comes out the same elsewhere')
+    status, said, made = report(data, '--check')
+    check(status == 1 and 'RESULTS.md' in said and not made,
+          '--check tells of what is missing, and writes nothing', said)
+
+
+if __name__ == '__main__':
+    common.run([rows_of_tables, losses_come_first, the_newest_complete_line_counts, nothing_is_left_out,
+                a_broken_file_is_reported, unknown_fields_do_not_matter, lines_say_what_matters,
+                pictures_are_well_formed, the_committed_report_is_current])

@@ -1,0 +1,162 @@
+/*-------------------------------------------------------------------------
+ * test_memory.c - what made-up machines and cgroups leave for the page cache.
+ *-------------------------------------------------------------------------
+ */
+#include "unit.h"
+#include "../../src/os/memory.c"
+
+#include <sys/stat.h>
+
+#define MB (INT64CONST(1024) * 1024)
+
+static char root[MAXPGPATH];
+
+/* Writes a file of the made-up machine, with the directories above it. */
+static void
+put(const char *name, const char *text)
+{
+	char		path[2 * MAXPGPATH];
+	FILE	   *f;
+
+	snprintf(path, sizeof(path), "%s%s", root, name);
+	for (char *p = path + strlen(root) + 1; (p = strchr(p, '/')) != NULL; p++)
+	{
+		*p = '\0';
+		(void) mkdir(path, 0755);
+		*p = '/';
+	}
+	f = fopen(path, "w");
+	if (f == NULL || fputs(text, f) < 0 || fclose(f) != 0)
+		CHECK(false, "%s is written", path);
+}
+
+static void
+start(const char *what)
+{
+	char		command[2 * MAXPGPATH];
+
+	snprintf(command, sizeof(command), "rm -rf '%s'; mkdir '%s'", root, root);
+	if (system(command) != 0)
+		CHECK(false, "%s: a new directory", what);
+	put("/proc/meminfo", "MemTotal:  8000000 kB\nMemFree: 100 kB\nMemAvailable:   4096000 kB\n");
+}
+
+static void
+expect(const char *what, int64 bytes, WsMemoryBound bound)
+{
+	WsMemory	found;
+
+	ws_memory_find(root, &found);
+	CHECK(found.bytes == bytes && found.bound == bound, "%s: " INT64_FORMAT " by %s (wanted "
+		  INT64_FORMAT ")", what, found.bytes, ws_memory_bound_name(found.bound), bytes);
+}
+
+#define V2_MOUNT "30 20 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n"
+#define V1_MOUNT "31 20 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
+
+static void
+version_2(void)
+{
+	start("v2");
+	put("/proc/self/mountinfo", "22 1 254:1 / / rw - ext4 /dev/vda rw\n" V2_MOUNT);
+	put("/proc/self/cgroup", "0::/pod/server\n");
+	expect("v2 without any file", 4000 * MB, WS_BOUND_MACHINE);
+	put("/sys/fs/cgroup/pod/server/memory.max", "max\n");
+	put("/sys/fs/cgroup/pod/server/memory.current", "52428800\n");
+	expect("v2, max", 4000 * MB, WS_BOUND_MACHINE);
+	put("/sys/fs/cgroup/pod/server/memory.max", "1073741824\n");
+	expect("v2, limit less usage", 974 * MB, WS_BOUND_CGROUP);
+	put("/sys/fs/cgroup/pod/server/memory.stat", "anon 100\ninactive_file 10485760\nactive_file 20971520\nfile 99\n");
+	expect("v2, and file pages back", 1004 * MB, WS_BOUND_CGROUP);
+	put("/sys/fs/cgroup/pod/server/memory.high", "536870912\n");
+	expect("v2, memory.high", 492 * MB, WS_BOUND_CGROUP);
+	put("/sys/fs/cgroup/pod/memory.max", "314572800\n");
+	put("/sys/fs/cgroup/pod/memory.current", "104857600\n");
+	expect("v2, the level above", 200 * MB, WS_BOUND_CGROUP);
+	put("/sys/fs/cgroup/memory.max", "209715200");
+	put("/sys/fs/cgroup/memory.current", "251658240");
+	expect("v2, more used than allowed", 0, WS_BOUND_CGROUP);
+	put("/sys/fs/cgroup/memory.max", "nonsense\n");
+	put("/sys/fs/cgroup/pod/memory.max", "");
+	put("/sys/fs/cgroup/pod/server/memory.max", "-5");
+	put("/sys/fs/cgroup/pod/server/memory.high", "99999999999999999999999");
+	expect("v2, odd figures limit nothing", 4000 * MB, WS_BOUND_MACHINE);
+	put("/proc/self/cgroup", "0::/../../elsewhere\n");
+	put("/sys/fs/cgroup/memory.max", "1048576000\n");
+	put("/sys/fs/cgroup/memory.current", "1048576\n");
+	expect("v2, a path out of the namespace", 999 * MB, WS_BOUND_CGROUP);
+}
+
+static void
+version_1(void)
+{
+	start("v1");
+	put("/proc/self/mountinfo", "29 20 0:25 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n" V1_MOUNT);
+	put("/proc/self/cgroup", "5:cpu,cpuacct:/a\n4:memory:/a/b\n0::/\n");
+	put("/sys/fs/cgroup/memory/a/b/memory.limit_in_bytes", "9223372036854771712\n");
+	put("/sys/fs/cgroup/memory/a/b/memory.usage_in_bytes", "1048576\n");
+	expect("v1 without a limit", 4000 * MB, WS_BOUND_MACHINE);
+	put("/sys/fs/cgroup/memory/a/memory.limit_in_bytes", "1073741824\n");
+	put("/sys/fs/cgroup/memory/a/memory.usage_in_bytes", "1073741824\n");
+	put("/sys/fs/cgroup/memory/a/memory.stat",
+		"inactive_file 1\nactive_file 2\ntotal_inactive_file 104857600\ntotal_active_file 209715200\n");
+	expect("v1, the level above", 300 * MB, WS_BOUND_CGROUP);
+	put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "10485760\n");
+	expect("v1, the root's, without a usage", 10 * MB, WS_BOUND_CGROUP);
+}
+
+static void
+mounted_elsewhere(void)
+{
+	start("a container");
+	put("/proc/self/mountinfo", "31 20 0:27 /docker/abc /my\\040cgroups ro - cgroup cgroup rw,memory\n");
+	put("/proc/self/cgroup", "4:memory:/docker/abc/pg\n");
+	put("/my cgroups/pg/memory.limit_in_bytes", "419430400\n");
+	put("/my cgroups/memory.limit_in_bytes", "524288000\n");
+	expect("a part of the hierarchy is mounted", 400 * MB, WS_BOUND_CGROUP);
+	put("/proc/self/cgroup", "4:memory:/docker/abcdef\n");
+	expect("the path is of another part", 500 * MB, WS_BOUND_CGROUP);
+	put("/proc/self/cgroup", "4:memory:/docker/abc\n");
+	expect("the mount is the process's own cgroup", 500 * MB, WS_BOUND_CGROUP);
+	put("/proc/self/mountinfo", "nonsense\n\n1 2 - cgroup2\n31 20 0:27 - cgroup2 x rw\n");
+	expect("nonsense in mountinfo", 4000 * MB, WS_BOUND_MACHINE);
+}
+
+static void
+nothing_there(void)
+{
+	start("nothing");
+	put("/proc/meminfo", "MemTotal: 8000000 kB\n");
+	expect("no MemAvailable", PG_INT64_MAX, WS_BOUND_NONE);
+}
+
+static void
+address_space(void)
+{
+	struct rlimit limit = {(rlim_t) 900 * MB, RLIM_INFINITY};
+	char		statm[64];
+
+	start("ulimit -v");
+	snprintf(statm, sizeof(statm), "%ld 10 10\n", (long) (100 * MB / sysconf(_SC_PAGESIZE)));
+	put("/proc/self/statm", statm);
+	expect("no limit on address space", 4000 * MB, WS_BOUND_MACHINE);
+	(void) setrlimit(RLIMIT_AS, &limit);
+	expect("a limit on address space", 800 * MB, WS_BOUND_ADDRESS_SPACE);
+}
+
+int
+main(void)
+{
+	char		command[MAXPGPATH + 16];
+
+	snprintf(root, sizeof(root), "/tmp/wiscsort-memory-XXXXXX");
+	if (mkdtemp(root) == NULL)
+		return 1;
+	version_2();
+	version_1();
+	mounted_elsewhere();
+	nothing_there();
+	address_space();
+	snprintf(command, sizeof(command), "rm -rf '%s'", root);
+	return system(command) != 0 || failures > 0;
+}
