@@ -228,12 +228,13 @@ where: all
 	$(call tell,INST,into $(DESTDIR)$(pkglibdir) and $(DESTDIR)$(datadir)/extension)
 
 without_icu = its headers. Text under its collations is sorted by keys that PostgreSQL makes
-say = @echo '$(1)$(if $(filter yes,$(2)),found$(3),missing: $(4))'
+say = $(info $(1)$(if $(filter yes,$(2)),found$(3),missing: $(4)))
 libraries:
-	$(call say,libhwy:  ,$(WITH_LIBHWY), (sort kernel vqsort),the sort kernel is PostgreSQL'\''s sort_template)
+	$(call say,libhwy:  ,$(WITH_LIBHWY), (sort kernel vqsort),the sort kernel is PostgreSQL's sort_template)
 	$(call say,libaio:  ,$(WITH_LIBAIO), (not used by this version),not used by this version)
 	$(call say,libpmem: ,$(WITH_LIBPMEM),,tables on persistent memory are mapped as any other)
 	$(call say,ICU:     ,$(WITH_ICU),,$(without_icu))
+	@:
 
 # Reported by the goal `all`, and by nothing that only needs it.
 ifneq ($(filter all,$(or $(MAKECMDGOALS),all)),)
