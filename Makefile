@@ -1,12 +1,15 @@
 # Makefile - builds, installs and tests wiscsort with PGXS.
 #
 #   make               build wiscsort.so for the server of PG_CONFIG
-#   make install       install it there
+#   make install       install it there; make uninstall takes it away
 #   make installcheck  pg_regress against the running server (PGHOST, PGPORT, ...)
 #   make check         install what is missing, build, run every test on private servers
 #   make check-core    PostgreSQL's own suites with every sort taken by WiscSort (test/core/run)
 #   make check-matrix  all of this for PostgreSQL 15, 17 and 18 (test/matrix; for maintainers)
 #   make demo          the main job against core (ROWS=10000000)
+#
+# A line a step is printed; V=1 shows the commands.  To build outside the source:
+# make -f SOURCE/Makefile VPATH=SOURCE.
 #
 # libhwy (vqsort), libaio, libpmem and ICU's headers are optional; `make libraries` says which
 # were found.  libpmem is loaded when it is first needed (src/os/pmem.c).  libaio is
@@ -17,44 +20,104 @@ EXTENSION = wiscsort
 DATA = sql/wiscsort--0.1.sql
 PGFILEDESC = "wiscsort - external sorts on keys and pointers"
 
-OBJS = $(patsubst %.c,%.o,$(sort $(wildcard src/*.c src/*/*.c src/exec/below/*.c)))
-
-REGRESS = setup types multi plans cursors executor joins merge threads heap keys explain errors corner
-REGRESS_OPTS = --inputdir=test --outputdir=test/out --encoding=UTF8 --no-locale
-UNIT_TESTS = test/unit/test_memory test/unit/test_losertree test/unit/test_key test/unit/test_runfile
-EXTRA_CLEAN = $(UNIT_TESTS) bench/gensort test/out
-
 PG_CONFIG ?= pg_config
 PKG_CONFIG ?= pkg-config
+self := $(firstword $(MAKEFILE_LIST))
+source := $(patsubst %/,%,$(or $(VPATH),$(dir $(self))))
+ifneq ($(words $(wildcard $(source)/wiscsort.control) $(source)),2)
+$(error The path of the source has a space, which GNU make cannot search: run make in the source directory)
+endif
+ifneq ($(source),.)
+VPATH := $(source)
+endif
+ifneq ($(word 2,$(PG_CONFIG)),)
+$(error PG_CONFIG has a space in it ($(PG_CONFIG)), which PGXS cannot use: give it a link without)
+endif
+
+ifneq ($(V),1)
+.SILENT:
+quiet := $(findstring s,$(filter-out --%,$(firstword -$(MAKEFLAGS))))
+tell = $(if $(quiet),,$(info $()  $(1)  $(2)))
+endif
+again = $(MAKE) --no-print-directory -f '$(self)'
+
+cleaning := clean distclean maintainer-clean
+early := check check-core check-matrix demo
+
+# `make -j8 clean all`: one goal after the other, in a make each.
+ifneq ($(and $(filter $(cleaning),$(MAKECMDGOALS)),$(filter-out $(cleaning),$(MAKECMDGOALS))),)
+
+.NOTPARALLEL:
+.PHONY: $(MAKECMDGOALS)
+$(sort $(MAKECMDGOALS)):
+	+$(again) $@
 
 # The targets that must work before any server-dev package is there.
-ifneq ($(filter check check-core check-matrix demo,$(MAKECMDGOALS)),)
+else ifneq ($(filter $(early),$(MAKECMDGOALS)),)
 
-.PHONY: check check-core demo
+ifneq ($(source),.)
+$(error make $(firstword $(filter $(early),$(MAKECMDGOALS))) is for the source directory: run it there)
+endif
+
+.PHONY: $(early)
 check:
-	.ci/deps
-	$(MAKE) all
-	.ci/install $(PG_CONFIG)
-	test/run --pg-config $(PG_CONFIG) $(CHECK_OPTS)
+	.ci/deps check
+	$(again) all
+	.ci/install '$(PG_CONFIG)' $(MAKEOVERRIDES)
+	test/run --pg-config '$(PG_CONFIG)' $(CHECK_OPTS)
 
 check-core:
-	.ci/deps
-	$(MAKE) all
-	.ci/install $(PG_CONFIG)
-	test/core/run --pg-config $(PG_CONFIG) $(CHECK_OPTS)
+	.ci/deps check-core
+	$(again) all
+	.ci/install '$(PG_CONFIG)' $(MAKEOVERRIDES)
+	test/core/run --pg-config '$(PG_CONFIG)' $(CHECK_OPTS)
 
-.PHONY: check-matrix
 check-matrix:
 	test/matrix $(VERSIONS)
 
 demo:
-	.ci/deps
-	$(MAKE) all
-	$(MAKE) bench/gensort
-	.ci/install $(PG_CONFIG)
-	ROWS=$(or $(ROWS),10000000) bench/demo --pg-config $(PG_CONFIG)
+	.ci/deps demo
+	$(again) all bench/gensort
+	.ci/install '$(PG_CONFIG)' $(MAKEOVERRIDES)
+	ROWS=$(or $(ROWS),10000000) bench/demo --pg-config '$(PG_CONFIG)'
 
 else
+
+# --- the server -----------------------------------------------------------------------------------
+
+version := $(word 2,$(shell $(or $(PG_CONFIG),false) --version 2>/dev/null))
+PGXS := $(shell $(or $(PG_CONFIG),false) --pgxs 2>/dev/null)
+ifeq ($(version),)
+$(error $(or $(PG_CONFIG),The empty PG_CONFIG) does not run: install postgresql-server-dev-15 (or -16, -17, \
+-18), or set PG_CONFIG to the pg_config of your server)
+endif
+ifeq ($(strip $(foreach v,15 16 17 18,$(filter $(v) $(v).% $(v)beta% $(v)rc% $(v)devel%,$(version)))),)
+$(error $(PG_CONFIG) belongs to PostgreSQL $(version), and wiscsort supports 15, 16, 17 and 18: set \
+PG_CONFIG to the pg_config of such a server)
+endif
+ifneq ($(word 2,$(PGXS)),)
+$(error The server has a space in its path ($(PGXS)), which PGXS cannot use)
+endif
+ifeq ($(wildcard $(PGXS)),)
+$(error The development files of PostgreSQL $(version) are missing: install \
+postgresql-server-dev-$(firstword $(subst ., ,$(version))), or set PG_CONFIG to the pg_config of your server)
+endif
+
+# --- what is built --------------------------------------------------------------------------------
+
+in_source = $(patsubst $(source)/%,%,$(wildcard $(addprefix $(source)/,$(1))))
+SOURCES := $(sort $(call in_source,src/*.c src/*/*.c src/exec/below/*.c))
+OBJS := $(SOURCES:.c=.o)
+UNIT_TESTS := $(basename $(sort $(call in_source,test/unit/test_*.c)))
+REGRESS = setup types multi plans cursors executor joins merge threads heap keys explain errors corner
+REGRESS_OPTS = --inputdir=$(source)/test --outputdir=test/out --encoding=UTF8 --no-locale
+REGRESS_PREP = test/out
+
+ifneq ($(source),.)
+ifneq ($(call in_source,src/*.o src/*/*.o src/exec/below/*.o .build/flags),)
+$(error The source directory $(source) has a build in it: run make clean there first)
+endif
+endif
 
 # Optional libraries.  Debian's libaio has no .pc file, hence the second probe.
 found = $(shell $(PKG_CONFIG) --exists $(1) 2>/dev/null && echo yes)
@@ -80,38 +143,104 @@ endif
 ifeq ($(WITH_ICU),yes)
 PG_CPPFLAGS += -DHAVE_ICU $(shell $(PKG_CONFIG) --cflags icu-i18n 2>/dev/null)
 endif
-PG_CPPFLAGS += -I$(CURDIR)/src
+PG_CPPFLAGS += -I$(source)/src
 SHLIB_LINK += -pthread
 PG_CFLAGS += -pthread -Wall -Wextra -Wno-unused-parameter -MMD -MP $(WERROR) $(SANITIZE)
+EXTRA_CLEAN = $(UNIT_TESTS) test/unit/*.d bench/gensort test/out .build \
+	src/*.o src/*/*.o src/exec/below/*.o src/*.d src/*/*.d src/exec/below/*.d
 
 # JIT cannot inline anything useful from here: no bitcode, no need for clang.
 override with_llvm := no
 
-PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
 
-# Objects know their headers.
--include $(OBJS:.o=.d)
-EXTRA_CLEAN += $(OBJS:.o=.d)
+ifeq ($(shell command -v $(firstword $(CC)) || true),)
+$(error PostgreSQL $(version) was built with $(firstword $(CC)), which is not here: install it, or set CC)
+endif
 
-src/index/vqsort.o: src/index/vqsort.cc
-	$(CXX) -O2 -g -fPIC -fno-exceptions -fno-rtti -Wall -Wextra $(WERROR) $(SANITIZE) $(HWY_CXXFLAGS) -c -o $@ $<
+# --- rebuilt when this changes --------------------------------------------------------------------
 
-bench/gensort: bench/gensort.c
-	$(CC) -O2 -Wall -Wextra -Werror -o $@ $<
+# $(call record,NAME,CONTENT): brings the file .build/NAME up to date, if its content is another.
+record = $(if $(subst <$(strip $(2))>,,<$(strip $(file <.build/$(1)))>),$(file >.build/$(1),$(strip $(2))))
+UNIT_CFLAGS = -O1 -g -Wall -Wextra -Werror -Wno-unused-parameter -Wno-sign-compare \
+	-Wno-format-truncation -MMD -MP \
+	-I$(source)/src -I$(includedir_server) $(CPPFLAGS) $(SANITIZE)
+COMPILE_HWY = $(CXX) -O2 -g -fPIC -fno-exceptions -fno-rtti -Wall -Wextra -MMD -MP $(WERROR) $(SANITIZE) \
+	$(HWY_CXXFLAGS)
+server := PostgreSQL $(shell $(PG_CONFIG) --version) $(pkglibdir) $(includedir_server) $(PGXS)
+compiler := $(shell $(CC) --version | head -n 1)
+
+ifneq ($(filter-out $(cleaning),$(or $(MAKECMDGOALS),all)),)
+$(shell mkdir -p .build)
+$(call record,unit,$(server) $(compiler) $(CC) $(UNIT_CFLAGS))
+endif
+elsewhere := $(cleaning) unit libraries installcheck uninstall test/% bench/%
+ifneq ($(filter-out $(elsewhere),$(or $(MAKECMDGOALS),all)),)
+ifeq ($(WITH_LIBHWY),yes)
+$(call record,hwy,$(shell $(CXX) --version | head -n 1) $(COMPILE_HWY) \
+	$(shell $(PKG_CONFIG) --modversion libhwy))
+endif
+$(call record,flags,$(server) $(compiler) $(COMPILE.c))
+$(call record,objects,$(OBJS) $(LDFLAGS) $(LDFLAGS_SL) $(SHLIB_LINK))
+endif
+
+# --- rules ----------------------------------------------------------------------------------------
+
+ours := $(filter-out src/index/vqsort.o,$(OBJS))
+$(ours): %.o: %.c .build/flags
+	$(call tell,CC  ,$<)
+	mkdir -p $(@D)
+	$(COMPILE.c) -o $@ $<
+
+src/index/vqsort.o: src/index/vqsort.cc .build/hwy
+	$(call tell,CXX ,$<)
+	mkdir -p $(@D)
+	$(COMPILE_HWY) -c -o $@ $<
+
+$(shlib): .build/objects
+ifneq ($(V),1)
+link := $(LINK.shared)
+LINK.shared = $(call tell,LD  ,$@)$(link)
+endif
 
 # The pure parts, compiled without a server behind them.
-UNIT_CFLAGS = -O1 -g -Wall -Wextra -Werror -Wno-unused-parameter -Wno-sign-compare -Wno-format-truncation -I$(CURDIR)/src -I$(includedir_server) $(CPPFLAGS) $(SANITIZE)
 .PHONY: unit libraries
 unit: $(UNIT_TESTS)
-test/unit/%: test/unit/%.c test/unit/unit.h $(wildcard src/*/*.h src/*.h) src/merge/losertree.c src/key/normalize.c src/run/runblock.h
-	$(CC) $(UNIT_CFLAGS) -o $@ $< -lm
+$(UNIT_TESTS): %: %.c .build/unit
+	$(call tell,CC  ,$<)
+	mkdir -p $(@D)
+	$(CC) $(UNIT_CFLAGS) -MF $@.d -MT $@ -o $@ $< -lm
 
+bench/gensort: bench/gensort.c
+	$(call tell,CC  ,$<)
+	mkdir -p $(@D)
+	$(CC) -O2 -Wall -Wextra -Werror -o $@ $<
+
+test/out:
+	mkdir -p $@
+
+# Objects know their headers, and unit tests the sources they include.
+-include $(OBJS:.o=.d) $(UNIT_TESTS:=.d)
+
+.PHONY: where
+installdirs: where
+where: all
+	$(call tell,INST,into $(DESTDIR)$(pkglibdir) and $(DESTDIR)$(datadir)/extension)
+
+without_icu = its headers. Text under its collations is sorted by keys that PostgreSQL makes
+say = $(info $(1)$(if $(filter yes,$(2)),found$(3),missing: $(4)))
 libraries:
-	@echo "libhwy:  $(if $(filter yes,$(WITH_LIBHWY)),found (sort kernel vqsort),missing: the sort kernel is PostgreSQL's sort_template)"
-	@echo "libaio:  $(if $(filter yes,$(WITH_LIBAIO)),found,missing) (not used by this version)"
-	@echo "libpmem: $(if $(filter yes,$(WITH_LIBPMEM)),found,missing: tables on persistent memory are mapped as any other)"
-	@echo "ICU:     $(if $(filter yes,$(WITH_ICU)),found,missing: its headers. Text under its collations is sorted by keys that PostgreSQL makes)"
+	$(call say,libhwy:  ,$(WITH_LIBHWY), (sort kernel vqsort),the sort kernel is PostgreSQL's sort_template)
+	$(call say,libaio:  ,$(WITH_LIBAIO), (not used by this version),not used by this version)
+	$(call say,libpmem: ,$(WITH_LIBPMEM),,tables on persistent memory are mapped as any other)
+	$(call say,ICU:     ,$(WITH_ICU),,$(without_icu))
+	@:
+
+# Reported by the goal `all`, and by nothing that only needs it.
+ifneq ($(filter all,$(or $(MAKECMDGOALS),all)),)
+ifeq ($(quiet),)
 all: libraries
+endif
+endif
 
 endif

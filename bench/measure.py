@@ -21,7 +21,7 @@ import subprocess
 import time
 
 from cells import HERE
-from cluster import Cluster, ClusterError, RssSampler, _end_if_told
+from cluster import Cluster, ClusterError, RssSampler, end_if_told
 
 import psycopg2
 
@@ -211,7 +211,7 @@ class Bench:
             self.time_pairs(cell, sessions, files, pairs, result)
             self.observe(cell, files, result)
         except (psycopg2.Error, ClusterError, Refused, OSError) as error:
-            _end_if_told()      # a signal to this process stops the server first: no error of the cell
+            end_if_told()      # a signal to this process stops the server first: no error of the cell
             result['error'] = ' '.join(str(error).split())
         for conn in sessions.values():
             conn.close()

@@ -18,7 +18,8 @@ from psycopg2.extensions import TRANSACTION_STATUS_IDLE
 import gen
 import queries
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, os.pardir, os.pardir, 'tools'))
 from cluster import Cluster  # noqa: E402
 
 AS_TEXT = psycopg2.extensions.new_type(tuple(psycopg2.extensions.string_types), 'AS_TEXT',

@@ -1,4 +1,5 @@
 -- Helper threads: the same rows whoever writes, sorts, merges and fetches.
+LOAD 'wiscsort';
 SET wiscsort.threshold = 0;
 SET wiscsort.debug_force = on;
 SET max_parallel_workers_per_gather = 0;

@@ -19,8 +19,8 @@ import traceback
 import psycopg2
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.dirname(HERE))
-from cluster import Cluster  # noqa: E402
+sys.path.insert(0, os.path.join(HERE, os.pardir, os.pardir, 'tools'))
+from cluster import Cluster, end_if_told  # noqa: E402
 
 FORCED = {'wiscsort.enable': 'on', 'wiscsort.debug_force': 'on', 'wiscsort.threshold': '0'}
 options = None
@@ -60,7 +60,10 @@ def run(tests):
             continue
         try:
             test()
+        except KeyboardInterrupt:
+            sys.exit(130)
         except Exception:
+            end_if_told()
             check(False, test.__name__, traceback.format_exc())
     sys.exit(1 if failed else 0)
 

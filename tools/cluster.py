@@ -18,7 +18,7 @@ As a library:
 
 As a command, with PGHOST, PGPORT, PGUSER and PGDATABASE set for CMD:
 
-    test/cluster.py [--pg-config X] [--set name=value]... -- CMD ARGS
+    tools/cluster.py [--pg-config X] [--set name=value]... -- CMD ARGS
 """
 
 import argparse
@@ -139,7 +139,8 @@ def _stop_on_signal(receiver):
                 cluster.quit()
 
 
-def _end_if_told():
+def end_if_told():
+    """Ends the process if a signal has told it to."""
     if _ending is not None:
         sys.exit(128 + _ending)
 
@@ -150,14 +151,16 @@ class Cluster:
     postmaster's process id while it runs, else None."""
 
     def __init__(self, pg_config='pg_config', settings=None, initdb_args=None,
-                 keep_log=False):
+                 keep_log=None):
         """keep_log: False, True (the log is kept as <directory>.log, and the
-        name is printed), or the file name to keep it under."""
+        name is printed), or the file name to keep it under.  None: in the directory
+        that WISCSORT_SERVER_LOGS names, if it names one."""
         self.pg_config = pg_config
         self.bindir = self.config('--bindir')
         self.settings = dict(DEFAULTS)
         self.settings.update(settings or {})
         self.keep_log = keep_log
+        self.quiet_log = keep_log is None and os.environ.get('WISCSORT_SERVER_LOGS')
         self.port, self.user, self.database = PORT, SUPERUSER, 'postgres'
         self._owner = os.getpid()
         self._user = _server_user()
@@ -185,7 +188,7 @@ class Cluster:
 
     def __exit__(self, *exc):
         self.close('immediate' if exc[0] else 'fast')
-        _end_if_told()
+        end_if_told()
 
     # --- programs -------------------------------------------------------
 
@@ -241,7 +244,7 @@ class Cluster:
 
     def start(self, settings=None):
         """Starts the server; settings are added to those it had."""
-        _end_if_told()
+        end_if_told()
         if self.pid is not None:
             raise ClusterError('the server already runs')
         self.settings.update(settings or {})
@@ -314,6 +317,9 @@ class Cluster:
             shutil.copyfile(self.logfile, name)
             print('server log: ' + name, file=sys.stderr)
             self.keep_log = False
+        elif self.quiet_log and os.path.exists(self.logfile):
+            shutil.copyfile(self.logfile, os.path.join(self.quiet_log, os.path.basename(self.dir) + '.log'))
+            self.quiet_log = None
         shutil.rmtree(self.dir, ignore_errors=True)
         if self._watcher is not None:
             self._watcher.stdin.close()
@@ -333,7 +339,7 @@ class Cluster:
         """A psycopg2 connection in autocommit mode, with settings applied:
         connect(work_mem='4MB', **{'wiscsort.enable': 'off'})."""
         import psycopg2
-        _end_if_told()
+        end_if_told()
         conn = psycopg2.connect(host=self.host, port=self.port, user=self.user,
                                 dbname=database or self.database)
         conn.autocommit = True
@@ -348,7 +354,7 @@ class Cluster:
              gucs=None):
         """Runs psql on a text or a file; gives the completed process, with
         text in stdout and stderr.  With check, an error raises ClusterError."""
-        _end_if_told()
+        end_if_told()
         env = self.env(database)
         if gucs:
             env['PGOPTIONS'] = ' '.join(
@@ -459,7 +465,7 @@ def main():
     parser.add_argument('--pg-config', default=os.environ.get('PG_CONFIG', 'pg_config'))
     parser.add_argument('--set', action='append', default=[], metavar='NAME=VALUE',
                         help='a server setting; may be repeated')
-    parser.add_argument('--keep-log', metavar='FILE', default=False)
+    parser.add_argument('--keep-log', metavar='FILE')
     parser.add_argument('command', nargs='+', help='the command, after --')
     args = parser.parse_args()
     for item in args.set:
@@ -482,6 +488,7 @@ def main():
                 print('the server crashed:\n' + cluster.log()[-4000:], file=sys.stderr)
                 return status or 1
     except (ClusterError, OSError) as error:
+        end_if_told()
         print('cluster.py: %s' % error, file=sys.stderr)
         return 1
     except KeyboardInterrupt:
