@@ -65,28 +65,36 @@ ws_define_settings(void)
 							 0, NULL, NULL, NULL);
 	DefineCustomEnumVariable("wiscsort.record_store",
 							 "Sets where a sort's rows wait.",
-							 "heap: they stay in the table, if one table is sorted, and are fetched from there in sorted order. spool: in memory and a temporary file. auto: whichever costs less.",
+							 "heap: they stay in the table, if one table is sorted, and are "
+							 "fetched from there in sorted order. spool: in memory and a "
+							 "temporary file. auto: whichever costs less.",
 							 &ws_record_store, WS_STORE_AUTO, record_stores, PGC_USERSET,
 							 0, NULL, NULL, NULL);
 	DefineCustomEnumVariable("wiscsort.direct_read",
 							 "Fetches a table's rows from its mapped files instead of shared_buffers.",
-							 "auto: if effective_cache_size can hold the table. off: always through the buffer manager.",
+							 "auto: if effective_cache_size can hold the table. "
+							 "off: always through the buffer manager.",
 							 &ws_direct_read, WS_DIRECT_AUTO, direct_reads, PGC_USERSET,
 							 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("wiscsort.read_threads",
-							"Sets the number of threads that merge and fetch rows ahead of a big sort's reader.",
-							"0 means that the backend does it itself; -1 a thread if there is a second processor and the query is not parallel.",
+							"Sets the number of threads that merge and fetch rows ahead of "
+							"a big sort's reader.",
+							"0 means that the backend does it itself; -1 a thread if there is a second "
+							"processor and the query is not parallel.",
 							&ws_read_threads, -1, -1, 1, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("wiscsort.sort_threads",
 							"Sets the number of threads that sort while a big sort's input is being read.",
-							"0 means that the backend does it itself; -1 a thread if there is a second processor and the query is not parallel.",
+							"0 means that the backend does it itself; -1 a thread if there is a second "
+							"processor and the query is not parallel.",
 							&ws_sort_threads, -1, -1, 1, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("wiscsort.write_threads",
 							"Sets the number of threads that write a big sort's rows to temporary files.",
-							"0 means that the backend does it itself; -1 a thread if there is a second processor and the query is not parallel.",
+							"0 means that the backend does it itself; -1 a thread if there is a second "
+							"processor and the query is not parallel.",
 							&ws_write_threads, -1, -1, 1, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("wiscsort.max_threads",
-							"Sets the most helper threads that one backend has at a time, over all its sorts.",
+							"Sets the most helper threads that one backend has at a time, "
+							"over all its sorts.",
 							"A sort that gets none does without.",
 							&ws_max_threads, 4, 0, 64, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomBoolVariable("wiscsort.prefetch_joins",

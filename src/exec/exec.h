@@ -36,7 +36,6 @@ typedef struct WsSortState
 	WsSortStats stats;
 } WsSortState;
 
-extern const CustomScanMethods ws_scan_methods;
 extern void ws_register_node(void);
 
 /* ---- explain.c ---- */

@@ -7,6 +7,7 @@
 
 #include "store/request.h"
 
+#include "nodes/extensible.h"
 #include "nodes/pg_list.h"
 #include "utils/snapshot.h"
 
@@ -16,6 +17,9 @@ typedef struct WsConstraint
 	Oid			table;			/* InvalidOid: there is none */
 	AttrNumber	column;
 } WsConstraint;
+
+/* The node that is made for a request (node.c). */
+extern const CustomScanMethods ws_scan_methods;
 
 extern WsRequest *ws_request_create(int ncols);
 extern List *ws_request_write(const WsRequest *request, const WsConstraint *constraints);

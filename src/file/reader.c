@@ -94,7 +94,8 @@ static const WsReaderOps mapped = {ws_reader_queue, wait_mapped, drop};
 
 /*
  * A reader of the first `bytes` bytes of one file, through a mapping, which ends with the next
- * mapping of that file.  A page that cannot be read is a fault (os/sigbus.c).  Raises what ws_file_map raises.
+ * mapping of that file.  A page that cannot be read is a fault (os/sigbus.c).  Raises what
+ * ws_file_map raises.
  */
 WsReader *
 ws_reader_mapped(WsFileSet *files, int file, int64 bytes)

@@ -130,7 +130,8 @@ ws_tempfile_write(WsTempFile *tf, const void *data, Size bytes, int64 offset)
 }
 
 /*
- * Reads exactly `bytes` bytes at `offset`, and returns 0, an errno, or SHORT_FILE.  Raises and counts nothing.
+ * Reads exactly `bytes` bytes at `offset`, and returns 0, an errno, or SHORT_FILE.  Raises and
+ * counts nothing.
  * Callable from helpers if the file allows them.
  */
 int

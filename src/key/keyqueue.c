@@ -8,7 +8,8 @@
  *
  * Before entries are sorted, or moved, ws_keyqueue_finish waits for their keys.
  *
- * Memory: WS_KEYQUEUE_BYTES.  It belongs to the context in which this was created, and the helper ends before that.
+ * Memory: WS_KEYQUEUE_BYTES.  It belongs to the context in which this was created, and the helper
+ * ends before that.
  *-------------------------------------------------------------------------
  */
 #include "key/key.h"
@@ -124,7 +125,8 @@ start(WsKeyQueue *q)
 
 /*
  * Takes over making the key of a value that is not null, for the entry that the caller is going to put
- * at `entry`, with its pointer, before the next call.  False if the caller has to make the key.  Raises what an earlier key met.
+ * at `entry`, with its pointer, before the next call.  False if the caller has to make the key.
+ * Raises what an earlier key met.
  */
 bool
 ws_keyqueue_put(WsKeyQueue *q, Datum value, WsEntry *entry)

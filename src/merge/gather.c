@@ -15,7 +15,8 @@
  *	   instead, without branches: 2 ns an entry and pass, in cache.
  *
  * Without shares batches come in bursts: blocks of runs that are alike end at keys that are alike, so that
- * one batch takes nearly all of every block, and the next ones little.  Ties need no care: prefixes are whole keys.
+ * one batch takes nearly all of every block, and the next ones little.  Ties need no care: prefixes
+ * are whole keys.
  *
  * Memory: two more blocks a run, for the buffer and the passes over it.
  *-------------------------------------------------------------------------
@@ -60,8 +61,8 @@ ws_merge_gather(WsMerge *merge, Size block_entries, WsEntry *buffer, Size room, 
 }
 
 /*
- * Merges two sorted arrays into `out`, from both ends at the same time (quadsort's parity merge): that the processor
- * can do the one while it waits for what the other compares makes 2 ns an entry out of 6.
+ * Merges two sorted arrays into `out`, from both ends at the same time (quadsort's parity merge): that
+ * the processor can do the one while it waits for what the other compares makes 2 ns an entry out of 6.
  */
 static void
 merge_two(const WsEntry *a, Size na, const WsEntry *b, Size nb, WsEntry *out)

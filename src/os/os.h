@@ -175,6 +175,10 @@ extern void ws_sigbus_forget(WsMapping *mapping);
 /* Set while a helper touches mappings: where a fault of its thread goes. */
 extern __thread sigjmp_buf *ws_fault_jump;
 
+/* DETAIL of a mapped page of a temporary file that cannot be read. */
+#define WS_UNREADABLE_PAGE "A page of it could not be read: " \
+	"it is shorter than what was written to it, or the device failed."
+
 extern void ws_corrupt(const char *filename, const char *what) __attribute__((noreturn));
 extern void ws_bad_table(const char *filename) __attribute__((noreturn));
 

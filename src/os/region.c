@@ -66,10 +66,12 @@ region_unmap(void *arg)
 static void *
 reserve(Size *bytes, Size least)
 {
-	for (*bytes = TYPEALIGN(page_size(), *bytes); *bytes >= least; *bytes = TYPEALIGN(page_size(), *bytes / 2))
+	for (; *bytes >= least; *bytes /= 2)
 	{
-		void	   *base = mmap(NULL, *bytes, PROT_NONE,
-								MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		void	   *base;
+
+		*bytes = TYPEALIGN(page_size(), *bytes);
+		base = mmap(NULL, *bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 		if (base != MAP_FAILED)
 			return base;

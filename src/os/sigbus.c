@@ -69,7 +69,7 @@ on_sigbus(int signo, siginfo_t *info, void *context)
 				LWLockReleaseAll();
 				ws_bad_table(m->name);
 			}
-			ws_corrupt(m->name, "A page of it could not be read: it is shorter than what was written to it, or the device failed.");
+			ws_corrupt(m->name, WS_UNREADABLE_PAGE);
 		}
 	}
 

@@ -20,7 +20,7 @@ typedef struct WsShape
 	double		table;			/* bytes of the table */
 	double		row;			/* bytes of one of its rows, as a spool would hold it */
 	double		ordered;		/* how far the rows lie in the key's order, 0 to 1 */
-	bool		asked;			/* the setting asks for the heap: it is not charged for what it is slower by */
+	bool		asked;			/* the setting asks for the heap, which is not charged for being slower */
 } WsShape;
 
 /* Constants: PostgreSQL's units of cost, and shares of them that are fitted to measurements. */

@@ -15,7 +15,7 @@
  */
 #include "plan/plan.h"
 
-#include "exec/exec.h"
+#include "exec/request.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/planner.h"

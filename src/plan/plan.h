@@ -15,10 +15,14 @@ extern List *ws_useful_orderings(PlannerInfo *root, RelOptInfo *rel, bool parall
 extern bool ws_ordering_computable(PlannerInfo *root, RelOptInfo *rel, List *pathkeys,
 								   bool parallel);
 
+/* ---- path.c ---- */
+extern CustomPath *ws_wrap_sort(SortPath *sort);
+extern CustomPath *ws_wrap_heap_sort(SortPath *sort, RelOptInfo *rel);
+extern void ws_set_reason(CustomPath *cpath, const char *reason);
+extern bool ws_is_wiscsort(const Path *path);
+
 /* ---- paths.c ---- */
 extern void ws_install_planner_hooks(void);
-extern CustomPath *ws_wrap_sort(SortPath *sort);
-extern bool ws_is_wiscsort(const Path *path);
 
 /* ---- heap.c ---- */
 extern const char *ws_heap_refusal(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte);

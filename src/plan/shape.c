@@ -199,6 +199,9 @@ rows_alike(PlannerInfo *root, List *pathkeys, int n, double rows)
 			return 1;
 		if (contain_agg_clause((Node *) expr) || contain_window_function((Node *) expr))
 			continue;
+		/* above a set operation, columns are of no relation that has statistics */
+		if (bms_is_member(0, pull_varnos(root, (Node *) expr)))
+			return rows / DEFAULT_NUM_DISTINCT;
 		exprs = lappend(exprs, expr);
 	}
 	if (exprs == NIL)
@@ -369,7 +372,8 @@ ws_keys_alone(const Path *input, List *pathkeys)
 
 /* Sets the costs of `path`, which does what core's `sort` does. */
 static void
-set_costs(Path *path, const Path *sort, const Path *input, List *pathkeys, const WsShape *shape, Oid tablespace)
+set_costs(Path *path, const Path *sort, const Path *input, List *pathkeys, const WsShape *shape,
+		  Oid tablespace)
 {
 	WsProfile	profile = profile_of(tablespace);
 	WsCost		c = ws_cost(shape, &profile);

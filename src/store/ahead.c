@@ -182,7 +182,7 @@ next_batch(WsAhead *a)
 		(void) ws_helper_wait(a->helper, &b->copy);
 	ws_stream_raise(a->stream);
 	if (b->fault)
-		ws_spool_damaged(a->spool, "A page of it could not be read: it is shorter than what was written to it, or the device failed.");
+		ws_spool_damaged(a->spool, WS_UNREADABLE_PAGE);
 	a->head = 0;
 	a->prefetched = b->ncopied;
 	/* behind these there is nothing for the helper to do */

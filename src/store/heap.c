@@ -64,7 +64,8 @@ ws_heap_create(const WsStoreContext *context, WsStream *stream, Size memory, Siz
 	Relation	rel = context->rel;
 	WsHeap	   *h = palloc0(sizeof(WsHeap));
 	BlockNumber blocks = RelationGetNumberOfBlocks(rel);
-	double		expected = 1.5 * stream->count * ((double) blocks * BLCKSZ / Max(rel->rd_rel->reltuples, 1) + POINTER + PLACE);
+	double		row = (double) blocks * BLCKSZ / Max(rel->rd_rel->reltuples, 1);
+	double		expected = 1.5 * stream->count * (row + POINTER + PLACE);
 
 	h->request = request;
 	h->rel = rel;

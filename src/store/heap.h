@@ -137,7 +137,8 @@ typedef struct WsHeap
 /* ---- heap_fetch.c ---- */
 #define WS_HEAP_TOUCHED	256		/* blocks touched together */
 #define WS_NO_ROOM			((uint32) 1 << 31)	/* of `where`: the rest is an entry's number */
-#define WS_ROW_FRONT		(UNSTORED - sizeof(uint64))	/* in a row in the arena: its pointer, and its length below that */
+/* In a row in the arena: its pointer, and its length below that. */
+#define WS_ROW_FRONT		(UNSTORED - sizeof(uint64))
 
 extern void ws_heap_fetch(WsHeap *h);
 extern void ws_heap_fetch_single(WsHeap *h, uint64 pointer);

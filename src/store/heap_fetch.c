@@ -257,7 +257,8 @@ prefetch_buffers(WsHeap *h, WsDirectBlock *blocks, int n)
 			__builtin_prefetch(blocks[i].page + SizeOfPageHeaderData + sizeof(ItemIdData) *
 							   ws_pointer_offset(h->order[blocks[i].from].hi));
 	for (int i = 0; i < n; i++)
-		for (Size e = blocks[i].from; e < blocks[i].end && blocks[i].buffer >= 0 && blocks[i].page != NULL; e++)
+		for (Size e = blocks[i].from;
+			 e < blocks[i].end && blocks[i].buffer >= 0 && blocks[i].page != NULL; e++)
 			ws_direct_touch_row(blocks[i].page, ws_pointer_offset(h->order[e].hi));
 }
 

@@ -49,7 +49,7 @@ StaticAssertDecl(sizeof(FILE_MAGIC) == FILE_HEADER, "spool file header");
 #define PREPARE_PIECE	((Size) 64 * 1024)
 #define PREPARE_AHEAD	((Size) 8 * 1024 * 1024)
 
-/* Microseconds for a piece, below which its pages were to be had for nothing, and waits to leave it at that. */
+/* Microseconds for a piece, below which its pages cost nothing, and waits to leave it at that. */
 #define PREPARE_CHEAP	40
 #define PREPARE_PAUSE	8
 
@@ -228,7 +228,8 @@ flush_buffer(WsSpool *spool)
 
 /*
  * Leaves the rows in memory, beside the buffers, until the writer has come to them: it is given
- * `pieces` pieces of the size of a buffer with each buffer.  False if there is no address space for the buffers.
+ * `pieces` pieces of the size of a buffer with each buffer.  False if there is no address space for
+ * the buffers.
  * (Of 1 M rows of 100 bytes at 64 MB, the backend would have to write 56 MB.)
  */
 static bool
