@@ -1,0 +1,123 @@
+#!/usr/bin/python3
+"""Sorts that would lose are left to core, and EXPLAIN (VERBOSE) says why: files that would not stay in
+the page cache of the server's memory cgroup, and comparison functions that would decide too much."""
+
+import os
+
+import common
+from common import check, core, explain, healthy, skip
+
+HOME = '/sys/fs/cgroup/memory'
+LIMIT = 300 << 20
+
+
+def own_group():
+    """The v1 memory cgroup of this process, or None where there is none to write to."""
+    try:
+        with open('/proc/self/cgroup') as f:
+            path = [line.split(':', 2)[2].strip() for line in f if ':memory:' in line][0]
+    except (OSError, IndexError):
+        return None
+    group = HOME + path
+    return group if os.access(group, os.W_OK) and os.path.exists(group + '/memory.limit_in_bytes') else None
+
+
+def write(name, text):
+    with open(name, 'w') as f:
+        f.write(str(text))
+
+
+def plan(cur, sql):
+    return explain(cur, sql, ', VERBOSE')
+
+
+def memory_cgroup():
+    top = own_group()
+    if os.getuid() != 0 or top is None:
+        return skip('a server in a memory cgroup', 'only root can make one, and only where v1 is mounted')
+    group = os.path.join(top, 'wiscsort-test-%d' % os.getpid())
+    os.mkdir(group)
+    try:
+        with common.server(shared_buffers='16MB', max_parallel_workers_per_gather='0') as cluster:
+            cur = cluster.connect(work_mem='4MB').cursor()
+            cur.execute("CREATE TABLE small AS SELECT hashint8(i) AS k, repeat('x', 80) AS v"
+                        ' FROM generate_series(1, 300000) i')
+            cur.execute("CREATE TABLE large AS SELECT hashint8(i) AS k, repeat(md5(i::text), 31) AS v"
+                        ' FROM generate_series(1, 300000) i')
+            cur.execute('ANALYZE')
+            for table in ('small', 'large'):
+                found = plan(cur, 'SELECT * FROM %s ORDER BY k' % table)
+                check('WiscSort' in found, table + ': taken where memory is enough', found)
+            write(group + '/memory.limit_in_bytes', LIMIT)
+            write(group + '/cgroup.procs', cluster.pid)
+            cur = cluster.connect(work_mem='4MB').cursor()
+            with open('/proc/%d/cgroup' % common.backend(cur)) as f:
+                check('wiscsort-test' in f.read(), 'the backend is in the cgroup')
+            found = plan(cur, 'SELECT * FROM small ORDER BY k')
+            check('(WiscSort)' in found, 'small: taken in the cgroup, too', found)
+            found = plan(cur, 'SELECT * FROM large ORDER BY k')
+            check('(WiscSort)' not in found and 'left to core' in found and 'memory cgroup' in found,
+                  'large: left to core in the cgroup, and EXPLAIN says so', found)
+            for setting in ('64MB', '64GB'):
+                cur.execute("SET effective_cache_size = '%s'" % setting)
+                found = plan(cur, 'SELECT * FROM large ORDER BY k')
+                check('(WiscSort)' not in found, 'large: effective_cache_size = %s' % setting, found)
+            cur.execute("SET wiscsort.enable = off")
+            found = plan(cur, 'SELECT * FROM large ORDER BY k')
+            check('WiscSort' not in found, 'nothing is said with enable = off', found)
+            cur.connection.close()
+            healthy(cluster, 'memory cgroup')
+    finally:
+        try:
+            os.rmdir(group)
+        except OSError as e:
+            check(False, 'the cgroup is removed', e)
+
+
+def formats():
+    """The reason is a property in every format, and not there without VERBOSE."""
+    with common.server(max_parallel_workers_per_gather='0') as cluster:
+        cur = cluster.connect(work_mem='1MB', effective_cache_size='8MB').cursor()
+        cur.execute("CREATE TABLE x AS SELECT hashint8(i) AS k, repeat('x', 80) AS v"
+                    ' FROM generate_series(1, 100000) i; ANALYZE x')
+        sql = 'SELECT * FROM x ORDER BY k'
+        cur.execute('EXPLAIN (VERBOSE, FORMAT JSON) ' + sql)
+        found = cur.fetchone()[0]
+        check('effective_cache_size' in found[0].get('WiscSort', '') and found[0]['Plan']['Node Type'] == 'Sort',
+              'JSON', found)
+        for form in ('XML', 'YAML', 'TEXT'):
+            cur.execute('EXPLAIN (VERBOSE, ANALYZE, FORMAT %s) %s' % (form, sql))
+            found = '\n'.join(r[0] for r in cur.fetchall())
+            check(found.count('left to core') == 1, form, found)
+        check('left to core' not in explain(cur, sql), 'not without VERBOSE')
+        check('left to core' not in plan(cur, 'SELECT * FROM x'), 'not without a sort')
+        healthy(cluster, 'formats')
+
+
+def comparisons():
+    """Few values of text that libc compares, before another column or behind one of few values."""
+    with common.server(max_parallel_workers_per_gather='0') as cluster:
+        cur = cluster.connect(work_mem='1MB').cursor()
+        cur.execute('CREATE TABLE x AS SELECT i, (i % 7)::text::char(10) COLLATE "C.utf8" AS mode,'
+                    ' (i % 5)::text COLLATE "C.utf8" AS kind, md5(i::text) COLLATE "C.utf8" AS name,'
+                    " date '2000-01-01' + i % 2000 AS day, md5(i::text) COLLATE \"C\" AS code"
+                    ' FROM generate_series(1, 100000) i; ANALYZE x')
+        for sql in ('SELECT * FROM x ORDER BY mode, day', 'SELECT * FROM x ORDER BY day, name',
+                    'SELECT name, count(*) FROM x GROUP BY name ORDER BY count(*) DESC, name',
+                    'SELECT i, count(*) OVER (PARTITION BY kind ORDER BY i) FROM x',
+                    'SELECT DISTINCT day, name FROM x'):
+            cur.execute('SET wiscsort.enable = off')
+            wanted = explain(cur, sql, ', COSTS ON')
+            cur.execute('SET wiscsort.enable = on')
+            found = explain(cur, sql, ', COSTS ON')
+            check(found == wanted, 'core\'s plan: ' + sql, found + '\n' + wanted)
+        for sql in ('SELECT * FROM x ORDER BY name', 'SELECT * FROM x ORDER BY name, day',
+                    'SELECT * FROM x ORDER BY code, day', 'SELECT * FROM x ORDER BY day, code',
+                    'SELECT * FROM x ORDER BY day, i'):
+            found = explain(cur, sql)
+            check('(WiscSort)' in found, 'WiscSort: ' + sql, found)
+        healthy(cluster, 'comparisons')
+
+
+if __name__ == '__main__':
+    common.run([memory_cgroup, formats, comparisons])

@@ -1,0 +1,163 @@
+/*-------------------------------------------------------------------------
+ * test_cost.c - costs as a function of shape and profile.
+ *
+ * What the figures are fitted to (docs/decisions/30-cost-model.md), and what must hold for all.
+ *-------------------------------------------------------------------------
+ */
+#include "unit.h"
+#include "../../src/plan/cost.c"
+
+#define MB	(1024.0 * 1024)
+
+/* PostgreSQL's defaults. */
+static WsProfile
+profile(void)
+{
+	WsProfile	p = ws_default_profile;
+
+	p.seq_page = 1.0;
+	p.random_page = 4.0;
+	p.cpu_tuple = 0.01;
+	p.cpu_operator = 0.0025;
+	return p;
+}
+
+static double
+total(WsShape s)
+{
+	WsProfile	p = profile();
+	WsCost		c = ws_cost(&s, &p);
+
+	return c.startup + c.run;
+}
+
+/* A sort of rows of `width` bytes, with 64 MB, and a cache that holds everything. */
+static WsShape
+spooled(double rows, double width)
+{
+	WsShape		s = {.rows = rows, .memory = 64 * MB, .cache = 1024 * 1024 * MB,
+		.spool = rows * (width + 14), .store = WS_KIND_SPOOL};
+
+	return s;
+}
+
+/* The same with the rows in their table. */
+static WsShape
+in_table(double rows, double width)
+{
+	WsShape		s = spooled(rows, width);
+
+	s.store = WS_KIND_HEAP;
+	s.spool = 0;
+	s.row = width + 14;
+	s.table = rows * (width + 40);
+	return s;
+}
+
+static void
+fitted(void)
+{
+	WsShape		few = in_table(200000, 4000);
+	WsShape		narrow = in_table(200000, 100);
+	double		measured = total(spooled(10e6, 100));
+
+	CHECK(measured > 0.7e6 && measured < 0.9e6, "10 M rows of 100 bytes at 64 MB: %.0f units", measured);
+	CHECK(total(few) < total(spooled(200000, 4000)), "rows of 4000 bytes stay in the table");
+	CHECK(total(narrow) > total(spooled(200000, 100)), "rows of 100 bytes are spooled");
+	narrow.ordered = 1;
+	CHECK(total(narrow) <= total(spooled(200000, 100)), "unless the table has them in order");
+	few.memory = MB;
+	CHECK(total(few) > total(in_table(200000, 4000)), "a small window costs more");
+	narrow = in_table(200000, 100);
+	narrow.asked = true;
+	CHECK(total(narrow) <= total(spooled(200000, 100)), "who asks for the heap is not charged for it");
+}
+
+static void
+comparisons(void)
+{
+	WsShape		s = spooled(1e6, 100);
+	double		plain = total(s);
+
+	s.comparisons = 1;
+	CHECK(total(s) - plain > 2 * 0.0025 * 1e6 * 19 && total(s) - plain < 2 * 0.0025 * 1e6 * 21,
+		  "comparisons cost what core charges for them");
+}
+
+static void
+cache(void)
+{
+	WsShape		s = spooled(1e6, 100);
+	double		plain = total(s);
+
+	s.cache = s.spool * 2;
+	CHECK(total(s) == plain, "a spool that the cache holds costs nothing more");
+	s.cache = s.spool / 2;
+	CHECK(total(s) > plain + 0.49 * 4 * 1e6, "half of the rows of one that it does not hold are random reads");
+	s = in_table(1e6, 100);
+	s.asked = true;
+	plain = total(s);
+	s.cache = s.table / 2;
+	CHECK(total(s) > plain + 0.49 * 4 * 1e6, "the same for a table");
+}
+
+static void
+memory(void)
+{
+	WsShape		s = spooled(1e6, 1000);
+	double		before = total(s);
+
+	s.memory = 2048 * MB;
+	CHECK(total(s) < before, "what fits into memory costs no files");
+	s = spooled(1e6, 100);
+	s.store = WS_KIND_KEYS;
+	s.spool = 0;
+	CHECK(total(s) < total(spooled(1e6, 100)), "rows that are nothing but their keys are cheaper");
+	s.memory = MB;
+	CHECK(total(s) > total((WsShape) {.rows = 1e6, .memory = 64 * MB, .cache = MB, .store = WS_KIND_KEYS}),
+		  "runs cost something");
+}
+
+static void
+everywhere(void)
+{
+	bool		grows = true;
+	bool		finite = true;
+
+	for (double width = 8; width < 10000; width *= 3)
+		for (double mem = 64 * 1024; mem < 4e9; mem *= 7)
+			for (int store = WS_KIND_SPOOL; store <= WS_KIND_KEYS; store++)
+			{
+				double		last = 0;
+
+				for (double rows = 0; rows < 1e10; rows = rows * 3 + 1)
+				{
+					WsShape		s = store == WS_KIND_HEAP ? in_table(rows, width) : spooled(rows, width);
+					WsProfile	p = profile();
+					WsCost		c;
+
+					s.store = (WsStoreKind) store;
+					s.memory = mem;
+					if (store == WS_KIND_KEYS)
+						s.spool = 0;
+					c = ws_cost(&s, &p);
+					finite = finite && c.startup > 0 && c.run > 0 && c.startup + c.run < 1e15;
+					/* the heap gains on the spool where many pages would be fresh */
+					grows = grows && (c.startup + c.run >= last * (store == WS_KIND_HEAP ? 0.5 : 1));
+					last = c.startup + c.run;
+				}
+			}
+	CHECK(finite, "costs are positive and finite, for any shape");
+	CHECK(grows, "and grow with the rows");
+}
+
+int
+main(void)
+{
+	fitted();
+	comparisons();
+	cache();
+	memory();
+	everywhere();
+	return failures > 0;
+}
