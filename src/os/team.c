@@ -174,7 +174,7 @@ ws_team_call(WsTeam *team)
 	team->on_duty = true;
 }
 
-/* Until now. */
+/* Ends the duty of the helper, if it has one. */
 void
 ws_team_end(WsTeam *team)
 {

@@ -167,8 +167,9 @@ lay_out(WsHeap *h)
 	/* pages that move do not lose what they have been touched for */
 	if (ws_region_reserve(h->region, bytes))
 		ws_region_commit(h->region, bytes);
-	else
-		ws_region_commit(h->region, Min(bytes, h->region->reserved));
+	else						/* a smaller window; out of memory if not even the places find room */
+		ws_region_commit(h->region, Max(Min(bytes, h->region->reserved),
+										h->rows * PLACE + MAXIMUM_ALIGNOF + WS_ROW_FRONT));
 	/* no page of it shall be a new one under the mapping locks */
 	for (; h->touched < h->region->committed; h->touched += 4096)
 		h->region->base[h->touched] = 0;

@@ -12,7 +12,7 @@
  * The cache and TLB misses of both are what fetching costs.  In large windows the
  * backend and its helper do them together (os/team.c), half of the blocks each: 10 M
  * rows of 100 bytes at 64 MB, 1.3 s of fetching became 1.0 s (perf record of the
- * query in src/README.md).  The locks are the backend's: a helper copies only while the
+ * query in bench/NOTES.md).  The locks are the backend's: a helper copies only while the
  * backend holds them for it.
  *
  * If most blocks turn out to be in shared buffers, their addresses are known only

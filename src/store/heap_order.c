@@ -15,6 +15,7 @@
 #include "store/heap.h"
 
 #include "index/index.h"
+#include "miscadmin.h"
 
 /* Takes up to o->wanted pointers.  In a helper only if the stream is helper_safe. */
 static void
@@ -27,6 +28,8 @@ take(WsHeapOrder *o)
 	while (o->rows < o->wanted &&
 		   (n = o->stream->ops->next(o->stream, entries, Min(o->wanted - o->rows, WS_TAKE_ROWS))) > 0)
 	{
+		if (o->helper == NULL)
+			CHECK_FOR_INTERRUPTS();
 		for (Size i = 0; i < n; i++)
 		{
 			o->entries[o->rows].hi = ws_entry_pointer(entries[i]);
