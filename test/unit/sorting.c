@@ -72,6 +72,7 @@ typedef struct Job
 	int			sorts;			/* times that passes_reduce had something to do */
 	WsRunStats	stats;
 	int64		disk;
+	Size		kept;
 	/* afterwards */
 	long		wrong;			/* entries that were not those of `order`, or missing */
 } Job;
@@ -141,6 +142,7 @@ job_close(Job *j)
 {
 	j->stats = j->formation->stats;
 	j->disk = ws_fileset_peak(j->files);
+	j->kept = j->formation->nkept;
 	ws_formation_close(j->formation);
 	ws_fileset_close(j->files);
 }
