@@ -21,7 +21,9 @@ OBJS = $(patsubst %.c,%.o,$(sort $(wildcard src/*.c src/*/*.c src/exec/below/*.c
 
 REGRESS = setup types multi plans cursors executor joins merge threads heap keys explain errors corner
 REGRESS_OPTS = --inputdir=test --outputdir=test/out --encoding=UTF8 --no-locale
-UNIT_TESTS = test/unit/test_memory test/unit/test_losertree test/unit/test_key test/unit/test_runfile
+UNIT_TESTS = test/unit/test_memory test/unit/test_losertree test/unit/test_key test/unit/test_runfile \
+	test/unit/test_budget test/unit/test_ties test/unit/test_gather test/unit/test_formation test/unit/test_passes \
+	test/unit/test_sort
 EXTRA_CLEAN = $(UNIT_TESTS) bench/gensort test/out
 
 PG_CONFIG ?= pg_config
@@ -104,8 +106,8 @@ bench/gensort: bench/gensort.c
 UNIT_CFLAGS = -O1 -g -Wall -Wextra -Werror -Wno-unused-parameter -Wno-sign-compare -Wno-format-truncation -I$(CURDIR)/src -I$(includedir_server) $(CPPFLAGS) $(SANITIZE)
 .PHONY: unit libraries
 unit: $(UNIT_TESTS)
-test/unit/%: test/unit/%.c test/unit/unit.h $(wildcard src/*/*.h src/*.h) src/merge/losertree.c src/key/normalize.c src/run/runblock.h
-	$(CC) $(UNIT_CFLAGS) -o $@ $< -lm
+test/unit/%: test/unit/%.c $(wildcard test/unit/*.[ch] src/*/*.[ch] src/*.h)
+	$(CC) $(UNIT_CFLAGS) -o $@ $< -lm -lpthread
 
 libraries:
 	@echo "libhwy:  $(if $(filter yes,$(WITH_LIBHWY)),found (sort kernel vqsort),missing: the sort kernel is PostgreSQL's sort_template)"

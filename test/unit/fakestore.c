@@ -187,8 +187,8 @@ fake_make_slot(void *arg)
 	WsKeySlot  *slot = palloc(sizeof(WsKeySlot));
 
 	slot->pointer = WS_POINTER_MASK;
-	slot->values = palloc(FAKE_COLUMNS * sizeof(Datum));
-	slot->isnull = palloc(FAKE_COLUMNS * sizeof(bool));
+	slot->values = palloc((FAKE_COLUMNS + 1) * sizeof(Datum));
+	slot->isnull = palloc((FAKE_COLUMNS + 1) * sizeof(bool));
 	return slot;
 }
 
