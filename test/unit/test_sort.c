@@ -282,7 +282,7 @@ all_faults(int kind, int threads, bool random_access, bool early)
 {
 	Case		k = {.what = "two levels", .kind = kind, .distinct = 100, .memory = 24 * 1024, .expected = 10,
 		.threads = threads, .random_access = random_access, .early = early,
-	.n = kind == FAKE_COMPARATOR ? 1500 : 3000};
+	.n = threads > 0 ? 1000 : 2500};
 
 	for (FaultKind fault = FAULT_WRITE_EIO; fault < FAULT_KINDS; fault++)
 		if (threads > 0 || (fault != FAULT_HELPER_EIO && fault != FAULT_HELPER_ENOSPC))
@@ -290,7 +290,7 @@ all_faults(int kind, int threads, bool random_access, bool early)
 	/* enough memory to gather */
 	k.what = "one level";
 	k.memory = 80 * 1024;
-	k.n = 5000;
+	k.n = 4000;
 	for (FaultKind fault = FAULT_READER_EIO; fault <= FAULT_READER_FLIP; fault++)
 		with_faults(fault, k);
 }
@@ -301,9 +301,11 @@ main(void)
 	Case		large = {.what = "many rows", .kind = FAKE_EXACT, .distinct = UINT64CONST(1) << 31,
 	.memory = 1024 * 1024, .expected = 1000, .n = 200000};
 
+	setvbuf(stdout, NULL, _IOLBF, 0);
+
 	for (int random_access = 0; random_access < 2; random_access++)
 		for (int threads = 0; threads < 2; threads++)
-			for (int kind = 0; kind < FAKE_KEYS; kind++)
+			for (int kind = random_access * 2; kind < FAKE_KEYS; kind++)
 				if (kind % 2 == 0 || (SCALE == 1 && !random_access))
 					sorts(kind, threads, random_access);
 	for (large.threads = 0; large.threads < 2; large.threads++)
@@ -316,8 +318,6 @@ main(void)
 
 	all_faults(FAKE_EXACT, 0, false, false);
 	all_faults(FAKE_EXACT, 1, false, true);
-	all_faults(FAKE_EXACT, 0, true, false);
 	all_faults(FAKE_BYTES, 1, false, false);
-	all_faults(FAKE_COMPARATOR, 1, true, true);
 	return failures != 0;
 }
