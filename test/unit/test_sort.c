@@ -290,7 +290,7 @@ all_faults(int kind, int threads, bool random_access, bool early)
 	/* enough memory to gather */
 	k.what = "one level";
 	k.memory = 80 * 1024;
-	k.n = 4000;
+	k.n = 5000;
 	for (FaultKind fault = FAULT_READER_EIO; fault <= FAULT_READER_FLIP; fault++)
 		with_faults(fault, k);
 }
