@@ -209,7 +209,7 @@ unit: $(UNIT_TESTS)
 $(UNIT_TESTS): %: %.c .build/unit
 	$(call tell,CC  ,$<)
 	mkdir -p $(@D)
-	$(CC) $(UNIT_CFLAGS) -MF $@.d -MT $@ -o $@ $< -lm
+	$(CC) $(UNIT_CFLAGS) -MF $@.d -MT $@ -o $@ $< -lm -lpthread
 
 bench/gensort: bench/gensort.c
 	$(call tell,CC  ,$<)

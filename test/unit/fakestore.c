@@ -1,0 +1,559 @@
+/*-------------------------------------------------------------------------
+ * fakestore.c - a store that keeps rows in an array, and the keys that go with it.
+ *
+ * In the place of store/store.c, key/keyspec.c, key/fetch.c and key/transform.c: rows are virtual slots
+ * of int8 columns (or text, in the one kind of key that guesses), and an ordering operator is the number
+ * of an encoding.  The comparators leave memory behind, as those of toasted values do.
+ *
+ * Rows count as memory until the store is asked to spill.  From then on they are written, too, as a spool's
+ * are: by the backend, or by a helper if the request wants one.  Nothing reads that file; what is handed out comes
+ * from the array.  Entries are taken from the stream by a helper if it allows one.
+ *
+ * Memory: the array, and two buffers.  Errors: those of the file set and of the stream.
+ *-------------------------------------------------------------------------
+ */
+#include "fakestore.h"
+
+#include "store/batch.h"
+
+bool		fake_guess_wrong;
+bool		fake_store_keeps;
+
+#define INT8	WS_ENC_INT8
+#define NONE	WS_ENC_NONE
+
+const FakeKey fake_keys[FAKE_KEYS] = {
+	{.name = "exact", .ncols = 1, .encoding = {INT8}},
+	{.name = "exact with nulls", .ncols = 1, .encoding = {INT8}, .descending = {true},
+	.nulls_first = {true}, .nullable = {true}},
+	{.name = "bytes", .ncols = 2, .encoding = {INT8, INT8}},
+	{.name = "bytes with nulls", .ncols = 2, .encoding = {INT8, INT8}, .descending = {true, false},
+	.nulls_first = {false, true}, .nullable = {true, true}},
+	{.name = "long", .ncols = 12,
+	.encoding = {INT8, INT8, INT8, INT8, INT8, INT8, INT8, INT8, INT8, INT8, INT8, INT8},
+	.descending = {[11] = true}, .constant = 11},
+	{.name = "comparator", .ncols = 2, .encoding = {NONE, INT8}, .descending = {false, true},
+	.nulls_first = {true, false}, .nullable = {true, false}},
+	{.name = "comparator behind", .ncols = 2, .encoding = {INT8, NONE}, .descending = {false, true},
+	.nullable = {true, true}},
+	{.name = "guess", .ncols = 2, .encoding = {WS_ENC_TRANSFORMED, INT8}, .nullable = {true}},
+};
+
+/* ---- keys: in the place of keyspec.c, fetch.c and transform.c ---- */
+
+static int
+fake_compare(Datum x, Datum y, SortSupport ssup)
+{
+	int64		a = DatumGetInt64(x);
+	int64		b = DatumGetInt64(y);
+
+	(void) palloc(1);			/* nobody frees it */
+	return (a > b) - (a < b);
+}
+
+static int
+compare_texts(Datum x, Datum y)
+{
+	const char *a = VARDATA_ANY((struct varlena *) DatumGetPointer(x));
+	const char *b = VARDATA_ANY((struct varlena *) DatumGetPointer(y));
+
+	return strcmp(a, b);
+}
+
+static int
+fake_compare_text(Datum x, Datum y, SortSupport ssup)
+{
+	(void) palloc(1);
+	return compare_texts(x, y);
+}
+
+Size
+ws_transform(const WsTransform *transform, const char *text, Size n, Size wanted, char *out)
+{
+	for (Size i = 0; i < n; i++)
+		out[i] = fake_guess_wrong ? 'z' + 'a' - text[i] : text[i];
+	return n;
+}
+
+/* An operator is an encoding, and 0x100 if it is descending. */
+WsKeySpec *
+ws_keyspec_create(TupleDesc desc, int ncols, const AttrNumber *attnos, const Oid *sortops,
+				  const Oid *collations, const bool *nulls_first, const bool *notnull)
+{
+	WsKeySpec  *spec = palloc0(sizeof(WsKeySpec));
+	int			bytes = 0;
+
+	spec->ncols = ncols;
+	spec->cols = palloc0(ncols * sizeof(WsKeyColumn));
+	spec->compare = palloc0(ncols * sizeof(SortSupportData));
+	for (int i = 0; i < ncols; i++)
+	{
+		WsKeyColumn *col = &spec->cols[i];
+
+		col->attno = attnos[i];
+		col->encoding = (WsEncoding) (sortops[i] & 0xFF);
+		col->width = col->encoding == INT8 ? 8 : 0;
+		col->descending = (sortops[i] & 0x100) != 0;
+		col->nulls_first = nulls_first[i];
+		col->notnull = notnull[i];
+		spec->last_attno = Max(spec->last_attno, attnos[i]);
+		spec->compare[i].ssup_reverse = col->descending;
+		spec->compare[i].ssup_nulls_first = col->nulls_first;
+		spec->compare[i].comparator = col->encoding == WS_ENC_TRANSFORMED ? fake_compare_text : fake_compare;
+		spec->comparator |= ws_encoding_partial(col->encoding);
+		spec->guess |= col->encoding == WS_ENC_TRANSFORMED;
+		bytes += col->width + (col->notnull ? 0 : 1);
+	}
+	if (!spec->comparator && bytes <= WS_PREFIX_BYTES)
+	{
+		spec->exact = true;
+		spec->exact_bytes = bytes;
+	}
+	spec->first_alone = ws_first_alone(spec);
+	return spec;
+}
+
+/* The specification of a kind of key over the first columns of rows. */
+WsKeySpec *
+fake_spec(const FakeKey *key)
+{
+	AttrNumber	attnos[FAKE_COLUMNS];
+	Oid			sortops[FAKE_COLUMNS];
+	bool		notnull[FAKE_COLUMNS];
+
+	for (int i = 0; i < key->ncols; i++)
+	{
+		attnos[i] = i + 1;
+		sortops[i] = key->encoding[i] | (key->descending[i] ? 0x100 : 0);
+		notnull[i] = !key->nullable[i];
+	}
+	return ws_keyspec_create(NULL, key->ncols, attnos, sortops, NULL, key->nulls_first, notnull);
+}
+
+WsKeyFetch *
+ws_key_fetch_create(const WsKeySpec *spec, TupleDesc desc)
+{
+	return NULL;
+}
+
+void
+ws_key_fetch(WsKeyFetch *fetch, TupleTableSlot *slot, const Datum **values, const bool **isnull)
+{
+	*values = slot->tts_values;
+	*isnull = slot->tts_isnull;
+}
+
+/* In the place of keyqueue.c: no key is one of ICU's. */
+WsKeyQueue *
+ws_keyqueue_create(const WsKeySpec *spec, const WsThreads *threads, WsAccount *account)
+{
+	return NULL;
+}
+
+bool
+ws_keyqueue_put(WsKeyQueue *q, Datum value, WsEntry *entry)
+{
+	return false;
+}
+
+void
+ws_keyqueue_finish(WsKeyQueue *q)
+{
+}
+
+void
+ws_keyqueue_stop(WsKeyQueue *q)
+{
+}
+
+/* ---- rows, and how ties get at their keys ---- */
+
+static void
+fake_ready(void *arg)
+{
+	((FakeTable *) arg)->readied = true;
+}
+
+static void
+fake_prefetch(void *arg, uint64 pointer)
+{
+	if (pointer >= ((FakeTable *) arg)->n)
+		server_die("row " UINT64_FORMAT " is prefetched, of %zu", pointer, ((FakeTable *) arg)->n);
+}
+
+static WsKeySlot *
+fake_make_slot(void *arg)
+{
+	WsKeySlot  *slot = palloc(sizeof(WsKeySlot));
+
+	slot->pointer = WS_POINTER_MASK;
+	slot->values = palloc((FAKE_COLUMNS + 1) * sizeof(Datum));
+	slot->isnull = palloc((FAKE_COLUMNS + 1) * sizeof(bool));
+	return slot;
+}
+
+static void
+fake_fetch(void *arg, uint64 pointer, WsKeySlot *slot)
+{
+	FakeTable  *t = arg;
+
+	if (pointer >= t->n)
+		server_die("row " UINT64_FORMAT " is fetched, of %zu", pointer, t->n);
+	if (!t->readied)
+		server_die("a row is fetched before ready");
+	t->fetched++;
+	slot->pointer = pointer;
+	memcpy(slot->values, t->values + pointer * t->ncols, t->ncols * sizeof(Datum));
+	memcpy(slot->isnull, t->isnull + pointer * t->ncols, t->ncols * sizeof(bool));
+}
+
+static void
+fake_table_init(FakeTable *t, int ncols)
+{
+	memset(t, 0, sizeof(FakeTable));
+	t->ncols = ncols;
+	t->keys = (WsKeyRows) {fake_ready, fake_prefetch, fake_make_slot, fake_fetch, t};
+}
+
+/* A text of five letters at most that depends on `number`. */
+static Datum
+fake_text(uint64 number)
+{
+#define TEXTS 4096
+	static struct
+	{
+		int32		header;
+		char		bytes[12];
+	}			texts[TEXTS];
+	uint64		i = number % TEXTS;
+
+	snprintf(texts[i].bytes, sizeof(texts[i].bytes), "%c%c%c%c%c", 'a' + (int) (i % 16),
+			 'b' + (int) (i / 16 % 16), 'c' + (int) (i / 256), 'x', i % 2 ? 'y' : '\0');
+	SET_VARSIZE(&texts[i], VARHDRSZ + strlen(texts[i].bytes));
+	return PointerGetDatum(&texts[i]);
+}
+
+/*
+ * Fills a table, in memory of its own, with n random rows of about `distinct` different values in
+ * each of the first columns.
+ */
+void
+fake_fill(FakeTable *t, const FakeKey *key, Size n, uint64 distinct)
+{
+	fake_table_init(t, key->ncols);
+	t->n = n;
+	t->values = malloc(Max(n, 1) * t->ncols * sizeof(Datum));
+	t->isnull = malloc(Max(n, 1) * t->ncols * sizeof(bool));
+	for (Size i = 0; i < n * t->ncols; i++)
+	{
+		int			col = (int) (i % t->ncols);
+		int64		value = (int64) (next_random() % distinct) - (int64) (distinct / 2);
+
+		if (col < key->constant)
+			value = next_random() % 1000 == 0;
+		else if (distinct > 1000000)
+			value *= INT64CONST(0x100000000);	/* all bytes differ */
+		t->isnull[i] = key->nullable[col] && next_random() % 20 == 0;
+		t->values[i] = t->isnull[i] ? 0 : key->encoding[col] == WS_ENC_TRANSFORMED ?
+			fake_text((uint64) value) : Int64GetDatum(value);
+	}
+}
+
+void
+fake_free(FakeTable *t)
+{
+	free(t->values);
+	free(t->isnull);
+}
+
+WsEntry
+fake_entry(const FakeTable *t, const WsKeySpec *spec, Size row)
+{
+	return ws_key_entry(spec, t->values + row * t->ncols, t->isnull + row * t->ncols, row);
+}
+
+/* For fake_order. */
+static const FakeTable *ordered;
+static const FakeKey *order_key;
+
+/* The order that rows must have in the end, by nothing that the sources have. */
+static int
+fake_order(const void *x, const void *y)
+{
+	Size		a = *(const uint32 *) x;
+	Size		b = *(const uint32 *) y;
+
+	for (int i = 0; i < order_key->ncols; i++)
+	{
+		Size		p = a * ordered->ncols + i;
+		Size		q = b * ordered->ncols + i;
+		int64		left = DatumGetInt64(ordered->values[p]);
+		int64		right = DatumGetInt64(ordered->values[q]);
+		int			cmp = (left > right) - (left < right);
+
+		if (ordered->isnull[p] || ordered->isnull[q])
+		{
+			if (ordered->isnull[p] == ordered->isnull[q])
+				continue;
+			return ordered->isnull[p] == order_key->nulls_first[i] ? -1 : 1;
+		}
+		if (order_key->encoding[i] == WS_ENC_TRANSFORMED)
+			cmp = compare_texts(ordered->values[p], ordered->values[q]);
+		if (cmp != 0)
+			return order_key->descending[i] ? -cmp : cmp;
+	}
+	return (a > b) - (a < b);
+}
+
+/* The numbers of all rows in the order that a sort must find; malloc. */
+uint32 *
+fake_sorted(const FakeTable *table, const FakeKey *key)
+{
+	uint32	   *numbers = malloc(Max(table->n, 1) * sizeof(uint32));
+
+	for (Size i = 0; i < table->n; i++)
+		numbers[i] = (uint32) i;
+	ordered = table;
+	order_key = key;
+	qsort(numbers, table->n, sizeof(uint32), fake_order);
+	return numbers;
+}
+
+/* ---- the store ---- */
+
+#define FAKE_BATCH	256			/* entries taken at a time */
+
+typedef struct FakeStore
+{
+	WsStore		store;			/* must be first */
+	WsStoreContext context;
+	FakeTable	table;			/* its memory is palloc's */
+	Size		room;			/* rows */
+	/* writing */
+	WsHelper   *writer;			/* or NULL */
+	int			file;			/* -1: nothing is written */
+	Size		buffer_size;	/* 0: nothing is written */
+	char	   *buffers[2];
+	WsWrite		writes[2];
+	int			filling;		/* which */
+	Size		filled;
+	int64		offset;
+	/* reading */
+	WsStream   *stream;
+	WsHelper   *helper;			/* or NULL */
+	WsChore		chore;
+	WsEntry		batch[FAKE_BATCH];
+	Size		wanted;
+	Size		n;				/* entries in the batch */
+	Size		next;
+	uint64		first;			/* number of the batch's first row */
+} FakeStore;
+
+/* Writes the buffer that is being filled. */
+static void
+fake_flush(FakeStore *s)
+{
+	char	   *data = s->buffers[s->filling];
+
+	if (s->filled == 0)
+		return;
+	if (s->writer == NULL)
+		ws_file_write(s->context.files, s->file, data, s->filled, s->offset);
+	else
+	{
+		ws_write_start(s->writer, &s->writes[s->filling], s->context.files, s->file, data, s->filled,
+					   s->offset);
+		s->filling = 1 - s->filling;
+		ws_write_finish(s->writer, &s->writes[s->filling]);
+	}
+	s->offset += s->filled;
+	s->filled = 0;
+}
+
+static void
+fake_write_row(FakeStore *s, Size row)
+{
+	Size		bytes = s->table.ncols * sizeof(Datum);
+
+	if (s->filled + bytes > s->buffer_size)
+		fake_flush(s);
+	memcpy(s->buffers[s->filling] + s->filled, s->table.values + row * s->table.ncols, bytes);
+	s->filled += bytes;
+}
+
+static uint64
+fake_put(WsStore *store, TupleTableSlot *slot, uint64 number)
+{
+	FakeStore  *s = (FakeStore *) store;
+	FakeTable  *t = &s->table;
+	Size		bytes = t->ncols * sizeof(Datum);
+
+	if (number != t->n)
+		server_die("row " UINT64_FORMAT " is put as number %zu", number, t->n);
+	if (t->n == s->room)
+	{
+		s->room *= 2;
+		t->values = repalloc(t->values, s->room * t->ncols * sizeof(Datum));
+		t->isnull = repalloc(t->isnull, s->room * t->ncols * sizeof(bool));
+	}
+	memcpy(t->values + t->n * t->ncols, slot->tts_values, t->ncols * sizeof(Datum));
+	memcpy(t->isnull + t->n * t->ncols, slot->tts_isnull, t->ncols * sizeof(bool));
+	t->n++;
+	if (s->buffer_size > 0)
+		fake_write_row(s, t->n - 1);
+	else if (!fake_store_keeps)
+	{
+		ws_account_add(s->context.account, bytes);
+		store->in_memory += bytes;
+	}
+	return number;
+}
+
+static Size
+fake_spill(WsStore *store, Size alone, Size helped, Size entries)
+{
+	FakeStore  *s = (FakeStore *) store;
+	const WsThreads *threads = &s->context.request->threads;
+
+	ws_account_subtract(s->context.account, store->in_memory);
+	store->in_memory = 0;
+	if (fake_store_keeps)
+		return 0;
+	s->file = ws_file_create(s->context.files);
+	s->buffer_size = alone;
+	if (ws_file_allow_helpers(s->context.files, s->file))
+		s->writer = ws_helper_start(threads->write, threads->most, false);
+	if (s->writer != NULL)
+		s->buffer_size = helped / 2;
+	for (int i = 0; i < (s->writer != NULL ? 2 : 1); i++)
+	{
+		s->buffers[i] = palloc(s->buffer_size);
+		ws_account_add(s->context.account, s->buffer_size);
+	}
+	for (Size i = 0; i < s->table.n; i++)
+		fake_write_row(s, i);
+	return s->writer != NULL ? helped : alone;
+}
+
+static void
+fake_end(WsStore *store)
+{
+	FakeStore  *s = (FakeStore *) store;
+
+	if (s->buffer_size == 0)
+		return;
+	fake_flush(s);
+	if (s->writer == NULL)
+		return;
+	for (int i = 0; i < 2; i++)
+		ws_write_finish(s->writer, &s->writes[i]);
+	ws_helper_stop(s->writer);
+	s->writer = NULL;
+	ws_file_charge(s->context.files, s->file);
+}
+
+static void
+fake_take(WsChore *chore)
+{
+	FakeStore  *s = (FakeStore *) ((char *) chore - offsetof(FakeStore, chore));
+
+	s->n = s->stream->ops->next(s->stream, s->batch, s->wanted);
+}
+
+static void
+fake_open(WsStore *store, WsStream *stream, Size memory)
+{
+	FakeStore  *s = (FakeStore *) store;
+	const WsThreads *threads = &s->context.request->threads;
+
+	s->stream = stream;
+	s->wanted = WS_FIRST_BATCH;
+	s->chore.run = fake_take;
+	if (stream->helper_safe && stream->ops->seek == NULL)
+		s->helper = ws_helper_start(threads->read, threads->most, false);
+}
+
+/* The next batch; false at the end. */
+static bool
+fake_load(FakeStore *s)
+{
+	s->first += s->n;
+	s->next = s->n = 0;
+	if (!s->context.request->random_access && s->stream->ops->release != NULL)
+		(void) s->stream->ops->release(s->stream);
+	ws_helper_submit(s->helper, &s->chore);
+	(void) ws_helper_wait(s->helper, &s->chore);
+	ws_stream_raise(s->stream);
+	s->wanted = ws_batch_after(s->wanted, FAKE_BATCH);
+	return s->n > 0;
+}
+
+static bool
+fake_get(WsStore *store, TupleTableSlot *slot)
+{
+	FakeStore  *s = (FakeStore *) store;
+	FakeTable  *t = &s->table;
+	uint64		row;
+
+	if (s->next == s->n && !fake_load(s))
+		return false;
+	row = ws_entry_pointer(s->batch[s->next++]);
+	if (row >= t->n)
+		server_die("row " UINT64_FORMAT " is to be got, of %zu", row, t->n);
+	memcpy(slot->tts_values, t->values + row * t->ncols, t->ncols * sizeof(Datum));
+	memcpy(slot->tts_isnull, t->isnull + row * t->ncols, t->ncols * sizeof(bool));
+	return true;
+}
+
+static void
+fake_seek(WsStore *store, uint64 position)
+{
+	FakeStore  *s = (FakeStore *) store;
+
+	s->stream->ops->seek(s->stream, position);
+	s->first = position;
+	s->n = s->next = 0;
+	s->wanted = WS_FIRST_BATCH;
+}
+
+static void
+fake_close(WsStore *store)
+{
+	FakeStore  *s = (FakeStore *) store;
+
+	ws_helper_stop(s->writer);
+	ws_helper_stop(s->helper);
+}
+
+static const WsStoreOps fake_ops = {
+	.name = "fake",
+	.virtual_rows = true,
+	.put = fake_put,
+	.spill = fake_spill,
+	.end = fake_end,
+	.open = fake_open,
+	.get = fake_get,
+	.seek = fake_seek,
+	.close = fake_close,
+};
+
+WsStore *
+ws_store_create(const WsStoreContext *context)
+{
+	FakeStore  *s = palloc0(sizeof(FakeStore));
+
+	s->store.ops = &fake_ops;
+	s->context = *context;
+	s->file = -1;
+	/* what is sorted by, and behind it the row's number */
+	fake_table_init(&s->table, context->spec->ncols + 1);
+	s->room = 16;
+	s->table.values = palloc(s->room * s->table.ncols * sizeof(Datum));
+	s->table.isnull = palloc(s->room * s->table.ncols * sizeof(bool));
+	if (!context->spec->exact)
+		s->store.keys = &s->table.keys;
+	return &s->store;
+}
+
+#undef INT8
+#undef NONE

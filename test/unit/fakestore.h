@@ -1,0 +1,62 @@
+/*-------------------------------------------------------------------------
+ * fakestore.h - rows, keys and a store for tests, without tuples or catalogs (fakestore.c).
+ *-------------------------------------------------------------------------
+ */
+#ifndef WS_UNIT_FAKESTORE_H
+#define WS_UNIT_FAKESTORE_H
+
+#include "faults.h"
+
+#include "store/store.h"
+
+#define FAKE_COLUMNS	12
+
+/* A kind of key, column by column, all of int8 but WS_ENC_TRANSFORMED, which is text. */
+typedef struct FakeKey
+{
+	const char *name;
+	int			ncols;
+	WsEncoding	encoding[FAKE_COLUMNS];
+	bool		descending[FAKE_COLUMNS];
+	bool		nulls_first[FAKE_COLUMNS];
+	bool		nullable[FAKE_COLUMNS];
+	int			constant;		/* so many columns, from the first, are nearly always the same */
+} FakeKey;
+
+enum
+{
+	FAKE_EXACT,					/* 8 bytes */
+	FAKE_EXACT_NULLS,			/* 9 bytes, descending */
+	FAKE_BYTES,					/* 16 bytes: two digits */
+	FAKE_BYTES_NULLS,
+	FAKE_LONG,					/* 96 bytes: more digits than are sorted by */
+	FAKE_COMPARATOR,			/* nothing but comparators */
+	FAKE_COMPARATOR_BEHIND,		/* 9 bytes, then a comparator */
+	FAKE_GUESS,					/* text, whose order is guessed */
+	FAKE_KEYS
+};
+
+extern const FakeKey fake_keys[FAKE_KEYS];
+
+/* Rows in an array: row number n has the pointer n. */
+typedef struct FakeTable
+{
+	int			ncols;
+	Size		n;
+	Datum	   *values;			/* n * ncols */
+	bool	   *isnull;
+	bool		readied;		/* `ready` has been called */
+	long		fetched;
+	WsKeyRows	keys;
+} FakeTable;
+
+extern WsKeySpec *fake_spec(const FakeKey *key);
+extern void fake_fill(FakeTable *table, const FakeKey *key, Size n, uint64 distinct);
+extern void fake_free(FakeTable *table);
+extern WsEntry fake_entry(const FakeTable *table, const WsKeySpec *spec, Size row);
+extern uint32 *fake_sorted(const FakeTable *table, const FakeKey *key);
+
+extern bool fake_guess_wrong;	/* what is guessed of text is not its order */
+extern bool fake_store_keeps;	/* the store's rows are never written */
+
+#endif							/* WS_UNIT_FAKESTORE_H */

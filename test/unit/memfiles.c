@@ -1,0 +1,317 @@
+/*-------------------------------------------------------------------------
+ * memfiles.c - the file set of src/file/file.h in memory, which can have faults.
+ *
+ * The same functions as fileset.c and tempfile.c have, linked in their place.  A file is a piece
+ * of address space that never moves, so that a helper can write one part of it while the backend
+ * writes another, as with a real file.  A set belongs to its memory context; its bytes go with a
+ * callback, as descriptors do.
+ *
+ * The n-th call that writes, or reads, fails as faults.h says: EIO, ENOSPC, the end of the file, or
+ * a byte that has changed.
+ *
+ * What a real file would let pass and still is wrong ends the program: a helper that writes what was
+ * not announced, a helper at a file that does not allow it, a read of what was never written.
+ *-------------------------------------------------------------------------
+ */
+#include "faults.h"
+
+#include "file/file.h"
+
+#define FILE_ROOM	((int64) 64 * 1024 * 1024)
+#define MOST_FILES	40
+
+typedef struct MemFile
+{
+	char		name[32];
+	char	   *bytes;			/* FILE_ROOM of them */
+	int64		size;
+	bool		helpers;		/* may use it */
+} MemFile;
+
+struct WsFileSet
+{
+	MemoryContextCallback callback;
+	int			n;
+	MemFile		files[MOST_FILES];
+	int64		peak;
+	int64		counted;		/* bytes read */
+};
+
+Faults		faults;
+
+/* No helper for files that are created from now on. */
+bool		memfiles_no_helpers;
+
+/* ---- faults ---- */
+
+/* The `at`-th call of a kind fails from now on; at 0: none does. */
+void
+faults_set(FaultKind kind, long at)
+{
+	faults.kind = kind;
+	faults.at = at;
+	faults.calls = 0;
+	server.cancel_at = kind == FAULT_CANCEL ? at : 0;
+	server.commit_fails_at = kind == FAULT_COMMIT ? at : 0;
+}
+
+/* Has there been such a call?  After server_try. */
+bool
+faults_met(void)
+{
+	if (faults.kind == FAULT_CANCEL)
+		return server.checks >= faults.at;
+	if (faults.kind == FAULT_COMMIT)
+		return server.commits >= faults.at;
+	return faults.calls >= faults.at;
+}
+
+const char *
+faults_name(FaultKind kind)
+{
+	static const char *const names[FAULT_KINDS] = {
+		"none", "EIO on write", "ENOSPC on write", "EIO on write in a helper", "ENOSPC on write in a helper",
+		"EIO on read", "short read", "flipped byte", "EIO of the reader", "short read of the reader",
+		"flipped byte of the reader", "cancel", "no memory to commit"
+	};
+
+	return names[kind];
+}
+
+/* The SQLSTATE that a fault must lead to. */
+int
+faults_sqlstate(FaultKind kind)
+{
+	switch (kind)
+	{
+		case FAULT_WRITE_EIO:
+		case FAULT_HELPER_EIO:
+		case FAULT_FILE_EIO:
+		case FAULT_READER_EIO:
+			return ERRCODE_IO_ERROR;
+		case FAULT_WRITE_ENOSPC:
+		case FAULT_HELPER_ENOSPC:
+			return ERRCODE_DISK_FULL;
+		case FAULT_CANCEL:
+			return ERRCODE_QUERY_CANCELED;
+		case FAULT_COMMIT:
+			return ERRCODE_OUT_OF_MEMORY;
+		default:
+			return ERRCODE_DATA_CORRUPTED;
+	}
+}
+
+/* ---- the set ---- */
+
+static void
+memfiles_release(void *arg)
+{
+	WsFileSet  *set = arg;
+
+	while (set->n > 0)
+	{
+		server_munmap(set->files[--set->n].bytes, FILE_ROOM);
+		server.files--;
+	}
+}
+
+WsFileSet *
+ws_fileset_create(const WsThreads *threads)
+{
+	WsFileSet  *set = palloc0(sizeof(WsFileSet));
+
+	set->callback.func = memfiles_release;
+	set->callback.arg = set;
+	MemoryContextRegisterResetCallback(CurrentMemoryContext, &set->callback);
+	return set;
+}
+
+static MemFile *
+memfile(const WsFileSet *set, int file)
+{
+	if (file < 0 || file >= set->n)
+		server_die("file %d of %d", file, set->n);
+	return (MemFile *) &set->files[file];
+}
+
+int
+ws_file_create(WsFileSet *set)
+{
+	MemFile    *f = &set->files[set->n];
+
+	if (set->n == MOST_FILES)
+		server_die("more than %d files", MOST_FILES);
+	snprintf(f->name, sizeof(f->name), "pgsql_tmp/mem%d", set->n);
+	f->bytes = server_mmap(NULL, FILE_ROOM, PROT_READ | PROT_WRITE,
+						   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (f->bytes == MAP_FAILED)
+		server_die("no address space");
+	f->size = 0;
+	f->helpers = false;
+	server.files++;
+	return set->n++;
+}
+
+bool
+ws_file_allow_helpers(WsFileSet *set, int file)
+{
+	memfile(set, file)->helpers |= !memfiles_no_helpers;
+	return memfile(set, file)->helpers;
+}
+
+static void
+memfile_grow(WsFileSet *set, MemFile *f, int64 end)
+{
+	int64		bytes = 0;
+
+	if (end > FILE_ROOM)
+		server_die("a file of more than %lld bytes", (long long) FILE_ROOM);
+	f->size = Max(f->size, end);
+	for (int i = 0; i < set->n; i++)
+		bytes += set->files[i].size;
+	set->peak = Max(set->peak, bytes);
+}
+
+/* Raises the fault of a write by the backend, if it is to have one. */
+static void
+memfile_write_fault(WsFileSet *set, int file)
+{
+	if (!server_in_backend())
+		server_die("a helper writes as only the backend may");
+	if (fault_due(FAULT_WRITE_EIO))
+		ws_file_failed(set, file, true, EIO);
+	if (fault_due(FAULT_WRITE_ENOSPC))
+		ws_file_failed(set, file, true, ENOSPC);
+}
+
+void
+ws_file_write(WsFileSet *set, int file, const void *data, Size bytes, int64 offset)
+{
+	MemFile    *f = memfile(set, file);
+
+	memfile_write_fault(set, file);
+	memfile_grow(set, f, offset + (int64) bytes);
+	memcpy(f->bytes + offset, data, bytes);
+}
+
+void
+ws_file_extend(WsFileSet *set, int file, Size bytes, int64 offset)
+{
+	memfile_write_fault(set, file);
+	memfile_grow(set, memfile(set, file), offset + (int64) bytes);
+}
+
+void
+ws_file_announce(WsFileSet *set, int file, Size bytes, int64 offset)
+{
+	memfile_grow(set, memfile(set, file), offset + (int64) bytes);
+}
+
+void
+ws_file_prepare(WsFileSet *set, int file, Size bytes, int64 offset)
+{
+}
+
+void
+ws_file_charge(WsFileSet *set, int file)
+{
+	memfile_write_fault(set, file);
+}
+
+int
+ws_file_write_raw(WsFileSet *set, int file, const void *data, Size bytes, int64 offset)
+{
+	MemFile    *f = memfile(set, file);
+
+	if (!f->helpers || offset + (int64) bytes > f->size)
+		server_die("a helper writes %zu bytes at %lld of %s, which has %lld", bytes, (long long) offset,
+				   f->name, (long long) f->size);
+	if (fault_due(FAULT_HELPER_EIO))
+		return EIO;
+	if (fault_due(FAULT_HELPER_ENOSPC))
+		return ENOSPC;
+	memcpy(f->bytes + offset, data, bytes);
+	return 0;
+}
+
+int
+ws_file_read(WsFileSet *set, int file, void *data, Size bytes, int64 offset)
+{
+	MemFile    *f = memfile(set, file);
+
+	if (!server_in_backend() && !f->helpers)
+		server_die("a helper reads %s, which does not allow it", f->name);
+	if (offset < 0 || offset + (int64) bytes > f->size)
+		return SHORT_FILE;
+	if (fault_due(FAULT_FILE_EIO))
+		return EIO;
+	if (fault_due(FAULT_FILE_SHORT))
+	{
+		memcpy(data, f->bytes + offset, bytes / 2);
+		return SHORT_FILE;
+	}
+	memcpy(data, f->bytes + offset, bytes);
+	if (fault_due(FAULT_FILE_FLIP))
+		fault_flip(data, bytes);
+	return 0;
+}
+
+void
+ws_file_count_read(WsFileSet *set, Size bytes)
+{
+	if (!server_in_backend())
+		server_die("a helper counts what was read");
+	set->counted += (int64) bytes;
+}
+
+/* Bytes counted as read so far. */
+int64
+memfiles_counted(const WsFileSet *set)
+{
+	return set->counted;
+}
+
+char *
+ws_file_map(WsFileSet *set, int file, int64 bytes)
+{
+	if (memfile(set, file)->size < bytes)
+		ws_file_failed(set, file, false, SHORT_FILE);
+	return memfile(set, file)->bytes;
+}
+
+void
+ws_file_failed(const WsFileSet *set, int file, bool writing, int error)
+{
+	if (error == SHORT_FILE)
+		ws_file_corrupt(set, file, "It ends before the data that was written to it.");
+	errno = error;
+	ereport(ERROR,
+			(errcode_for_file_access(),
+			 errmsg("could not %s temporary file \"%s\": %m", writing ? "write to" : "read from",
+					memfile(set, file)->name)));
+}
+
+void
+ws_file_corrupt(const WsFileSet *set, int file, const char *what)
+{
+	ws_corrupt(memfile(set, file)->name, what);
+}
+
+int64
+ws_file_size(const WsFileSet *set, int file)
+{
+	return memfile(set, file)->size;
+}
+
+int64
+ws_fileset_peak(const WsFileSet *set)
+{
+	return set->peak;
+}
+
+void
+ws_fileset_close(WsFileSet *set)
+{
+	if (set != NULL)
+		memfiles_release(set);
+}

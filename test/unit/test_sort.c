@@ -1,0 +1,323 @@
+/*-------------------------------------------------------------------------
+ * test_sort.c - whole sorts, by sort/sorter.h, over a fake store, a fake reader and files in memory.
+ *
+ * Up to 200,000 rows of every kind of key, with and without helpers, with little memory, read forward,
+ * or at random: forward and backward, marked, restored, rewound, against a model of what core's
+ * sort does.  Afterwards the sort's memory must have been within work_mem, and nothing may be left of it.
+ *
+ * Then the faults: EIO, ENOSPC, short reads, flipped bytes, a cancel, no memory, at the n-th call that
+ * could have it, for n = 1, 2, 3, ... until none was met.  Each must be one ERROR with its SQLSTATE and the
+ * file's name; nothing may be left; and the sort without a fault must be right.
+ *-------------------------------------------------------------------------
+ */
+#define WS_FAKE_READER
+#include "sorting.c"
+
+#include "../../src/sort/budget.c"
+#include "../../src/sort/sorter.c"
+
+#ifndef SCALE
+#define SCALE 1					/* less for valgrind: -DSCALE=10 */
+#endif
+
+typedef struct Case
+{
+	const char *what;
+	int			kind;			/* of key */
+	Size		n;
+	uint64		distinct;
+	Size		memory;
+	double		expected;		/* rows */
+	int			threads;		/* 1: helpers, 0: none */
+	bool		random_access;
+	bool		early;			/* the reader reads when it is asked to */
+	bool		half;			/* read only half of it */
+} Case;
+
+static Case c;
+static FakeTable table;
+static uint32 *order;
+static WsRequest request;
+static AttrNumber attnos[FAKE_COLUMNS];
+static Oid	sortops[FAKE_COLUMNS];
+static bool notnull[FAKE_COLUMNS];
+
+/* What was found. */
+static long wrong;
+static Size left_behind;		/* bytes that a sort's end has left */
+static WsSortStats stats;
+
+static void
+prepare(Case wanted)
+{
+	const FakeKey *key = &fake_keys[wanted.kind];
+
+	c = wanted;
+	fake_fill(&table, key, c.n, c.distinct);
+	order = fake_sorted(&table, key);
+	for (int i = 0; i < key->ncols; i++)
+	{
+		attnos[i] = i + 1;
+		sortops[i] = key->encoding[i] | (key->descending[i] ? 0x100 : 0);
+		notnull[i] = !key->nullable[i];
+	}
+	request = (WsRequest) {.ncols = key->ncols, .attnos = attnos, .sortops = sortops,
+		.nulls_first = (bool *) key->nulls_first, .notnull = notnull, .store = WS_KIND_SPOOL,
+		.rows = c.expected, .memory = c.memory, .random_access = c.random_access,
+		.vectorised = c.threads > 0, .threads = {c.threads, c.threads, c.threads, 4}};
+	fakereader_early = c.early;
+}
+
+static void
+finish(void)
+{
+	fake_free(&table);
+	free(order);
+}
+
+/* Is the slot's row the one that has place number `place`? */
+static bool
+is_row(const TupleTableSlot *slot, Size place)
+{
+	return place < c.n && slot->tts_values[table.ncols] == order[place];
+}
+
+/* Moves at random, beside a model of a sort that can: a position, and whether the end was met. */
+static void
+scroll(WsSorter *sorter, TupleTableSlot *slot)
+{
+	Size		position = 0;
+	Size		marked = 0;
+	bool		eof = false;
+	bool		marked_eof = false;
+
+	for (int move = 0; move < 20; move++)
+	{
+		int			kind = (int) (next_random() % 8);
+		Size		steps = next_random() % 5 == 0 ? c.n + 2 : 1 + next_random() % 100;
+
+		if (kind == 5)
+		{
+			ws_sorter_mark(sorter);
+			marked = position;
+			marked_eof = eof;
+		}
+		else if (kind == 6)
+		{
+			ws_sorter_restore(sorter);
+			position = marked;
+			eof = marked_eof;
+		}
+		else if (kind == 7)
+		{
+			ws_sorter_rewind(sorter);
+			position = marked = 0;
+			eof = marked_eof = false;
+		}
+		else if (kind < 3)
+			for (; steps > 0; steps--)
+			{
+				bool		found = ws_sorter_get(sorter, true, slot);
+
+				wrong += found != (position < c.n) || (found && !is_row(slot, position));
+				position += found;
+				eof |= !found;
+				if (!found)
+					break;
+			}
+		else
+			for (; steps > 0 && move % 10 != 9; steps -= Min(steps, 1 + c.n / 500))
+			{
+				bool		found = ws_sorter_get(sorter, false, slot);
+
+				/* behind the last row, that row again; else the one before the last that was got */
+				if (eof && position > 0)
+					eof = false;
+				else if (position > 0)
+					position--;
+				wrong += found != (position > 0) || (found && !is_row(slot, position - 1));
+				if (!found)
+					break;
+			}
+	}
+	ws_sorter_rewind(sorter);
+}
+
+static void
+sort_rows(void *arg)
+{
+	Datum		values[FAKE_COLUMNS + 1];
+	bool		isnull[FAKE_COLUMNS + 1] = {false};
+	TupleTableSlot slot = {.tts_values = values, .tts_isnull = isnull};
+	Size		before = server.memory;
+	WsSorter   *sorter = ws_sorter_create(&request, NULL, NULL);
+	Size		place = 0;
+
+	wrong = 0;
+	for (Size i = 0; i < c.n; i++)
+	{
+		memcpy(values, table.values + i * table.ncols, table.ncols * sizeof(Datum));
+		memcpy(isnull, table.isnull + i * table.ncols, table.ncols * sizeof(bool));
+		values[table.ncols] = i;
+		ws_sorter_put(sorter, &slot);
+	}
+	ws_sorter_perform(sorter);
+	if (c.random_access)
+		scroll(sorter, &slot);
+	while ((!c.half || place <= c.n / 2) && ws_sorter_get(sorter, true, &slot))
+		wrong += !is_row(&slot, place++);
+	if (!c.half)
+	{
+		wrong += c.n - Min(place, c.n);
+		wrong += ws_sorter_get(sorter, true, &slot);	/* the end stays the end */
+	}
+	ws_sorter_stats(sorter, &stats);
+	wrong += stats.runs.entries != c.n;
+	ws_sorter_destroy(sorter);
+	left_behind = server.memory - before + server.mapped + server.threads + server.files;
+}
+
+static void
+expect(Case wanted, bool disk)
+{
+	bool		passed;
+
+	prepare(wanted);
+	passed = server_try(sort_rows, NULL);
+	/* rows, entries, pairs, buffers: a few kB beside work_mem, as budget.c says */
+	CHECK(passed && wrong == 0 && left_behind == 0 && server_left() == NULL && (stats.disk > 0) == disk &&
+		  stats.memory <= (int64) (c.memory + 24 * 1024) && server.threads == 0 &&
+		  (server.started > 0) <= c.threads,
+		  "%s%s, %s, %s%s: %zu rows in %zu kB, %d runs, %d passes, %lld kB of memory, %lld of disk%s%s (%ld wrong)",
+		  c.what, c.half ? ", half" : "", fake_keys[c.kind].name, c.threads ? "helpers" : "alone",
+		  c.random_access ? ", random" : "", c.n, c.memory / 1024, stats.runs.formed, stats.runs.passes,
+		  (long long) stats.memory / 1024, (long long) stats.disk / 1024, passed ? "" : ": ",
+		  passed ? "" : server.message, wrong);
+	finish();
+}
+
+static void
+sorts(int kind, int threads, bool random_access)
+{
+	Size		row = (fake_keys[kind].ncols + 1) * sizeof(Datum) + 48;
+	Case		k = {.kind = kind, .distinct = 100, .memory = 64 * 1024, .expected = 1000, .threads = threads,
+	.random_access = random_access};
+	Size		counts[] = {0, 1, 2, 3, 31, 32, 33, 64 * 1024 / row / 2};
+
+	k.what = "in memory";
+	for (int i = 0; i < lengthof(counts); i++)
+	{
+		k.n = counts[i];
+		expect(k, false);
+	}
+	k.what = "just too many";
+	k.n = 64 * 1024 / 32 + 100;
+	expect(k, true);
+	k.what = "runs";
+	k.n = 6000;
+	k.early = true;
+	expect(k, true);
+	k.n = 8000;
+	k.half = !random_access;
+	expect(k, true);
+	k.half = false;
+	k.distinct = UINT64CONST(1) << 31;
+	expect(k, true);
+	k.what = "rows that stay in memory";
+	fake_store_keeps = true;
+	k.memory = 256 * 1024;
+	k.expected = 0;
+	k.n = 3000;
+	expect(k, false);
+	k.n = 20000;
+	expect(k, true);
+	fake_store_keeps = false;
+}
+
+/* A fault at every call, for every n until there was none. */
+static void
+with_faults(FaultKind kind, Case wanted)
+{
+	bool		right = true;
+	long		n = 1;
+	long		tried = 0;
+	const char *bad = "";
+
+	prepare(wanted);
+	for (;; n += kind == FAULT_CANCEL ? 1 + n / 4 : 1, tried++)
+	{
+		bool		passed;
+		const char *left;
+
+		random_state = 88172645463325252ULL;	/* the same moves each time */
+		faults_set(kind, n);
+		passed = server_try(sort_rows, NULL);
+		left = server_left();
+		if (left != NULL)
+			bad = left;
+		else if (!faults_met())
+		{
+			if (!passed || wrong > 0)
+				bad = "the answer without a fault is wrong";
+		}
+		else if (passed)
+			bad = "no error";
+		else if (server.errors != 1 || server.sqlstate != faults_sqlstate(kind) ||
+				 (kind < FAULT_CANCEL && strstr(server.message, "\"pgsql_tmp/mem") == NULL))
+			bad = server.message;
+		if (bad[0] != '\0')
+			right = false;
+		if (!right || !faults_met())
+			break;
+	}
+	CHECK(right && tried > 0, "%s: %s, %s, %s%s: one error, and nothing left, %ld times%s%s", c.what,
+		  faults_name(kind), fake_keys[c.kind].name, c.threads ? "helpers" : "alone",
+		  c.random_access ? ", random" : "", tried, right ? "" : ": ", bad);
+	faults_set(FAULT_NONE, 0);
+	finish();
+}
+
+static void
+all_faults(int kind, int threads, bool random_access, bool early)
+{
+	Case		k = {.what = "two levels", .kind = kind, .distinct = 100, .memory = 24 * 1024, .expected = 10,
+		.threads = threads, .random_access = random_access, .early = early,
+	.n = threads > 0 ? 1000 : 2500};
+
+	for (FaultKind fault = FAULT_WRITE_EIO; fault < FAULT_KINDS; fault++)
+		if (threads > 0 || (fault != FAULT_HELPER_EIO && fault != FAULT_HELPER_ENOSPC))
+			with_faults(fault, k);
+	/* enough memory to gather */
+	k.what = "one level";
+	k.memory = 80 * 1024;
+	k.n = 5000;
+	for (FaultKind fault = FAULT_READER_EIO; fault <= FAULT_READER_FLIP; fault++)
+		with_faults(fault, k);
+}
+
+int
+main(void)
+{
+	Case		large = {.what = "many rows", .kind = FAKE_EXACT, .distinct = UINT64CONST(1) << 31,
+	.memory = 1024 * 1024, .expected = 1000, .n = 200000};
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+
+	for (int random_access = 0; random_access < 2; random_access++)
+		for (int threads = 0; threads < 2; threads++)
+			for (int kind = random_access * 2; kind < FAKE_KEYS; kind++)
+				if (kind % 2 == 0 || (SCALE == 1 && !random_access))
+					sorts(kind, threads, random_access);
+	for (large.threads = 0; large.threads < 2; large.threads++)
+		expect(large, true);
+	large.threads = 1;
+	large.kind = FAKE_BYTES;
+	large.distinct = 1000;
+	large.random_access = true;
+	expect(large, true);
+
+	all_faults(FAKE_EXACT, 0, false, false);
+	all_faults(FAKE_EXACT, 1, false, true);
+	all_faults(FAKE_BYTES, 1, false, false);
+	return failures != 0;
+}
