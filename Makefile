@@ -19,7 +19,7 @@ PGFILEDESC = "wiscsort - external sorts on keys and pointers"
 
 OBJS = $(patsubst %.c,%.o,$(sort $(wildcard src/*.c src/*/*.c src/exec/below/*.c)))
 
-REGRESS = setup types multi plans cursors executor joins merge threads heap keys explain errors corner
+REGRESS = setup types multi plans cursors executor joins merge threads heap keys explain errors corner edges
 REGRESS_OPTS = --inputdir=test --outputdir=test/out --encoding=UTF8 --no-locale
 UNIT_TESTS = test/unit/test_memory test/unit/test_losertree test/unit/test_key test/unit/test_runfile
 EXTRA_CLEAN = $(UNIT_TESTS) bench/gensort test/out

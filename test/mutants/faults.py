@@ -263,20 +263,20 @@ fault('visibility bits kept', FILE, 'mask = (mask & MASK_KEEP) | length_in_mask(
       'mask = mask | length_in_mask(stored);', 'sql:executor')
 fault('row of 8191 bytes without its length', FILE,
       'Size		escape = length >= LENGTH_ESCAPE ? sizeof(uint64) : 0;',
-      'Size		escape = length > LENGTH_ESCAPE ? sizeof(uint64) : 0;', 'sql:executor')
+      'Size		escape = length > LENGTH_ESCAPE ? sizeof(uint64) : 0;', 'sql:edges')
 fault('null in the last column', FILE, 'for (int i = 0; i < desc->natts && !hasnull; i++)',
       'for (int i = 0; i < desc->natts - 1 && !hasnull; i++)', 'sql:executor')
 fault('TOAST pointer as a value', FILE,
       'else if (column->length != -1 || VARATT_IS_EXTERNAL(value))', 'else if (column->length != -1)',
-      'sql:executor')
+      'sql:edges')
 fault('buffer filled while it is written', FILE, 'await_write(spool, &spool->writes[next]);', '(void) next;',
       'sql:threads')
 fault('end of the spool not charged', FILE, 'ws_file_charge(spool->files, spool->file);', '{}',
-      't:limits t:accounting')
+      'sql:edges')
 FILE = 'store/spoolread.c'
 fault('row beyond the end', FILE, 'length > (uint64) (limit - offset)))', 'length > PG_UINT32_MAX))',
       't:damage')
-fault('null bitmap not expected', FILE, 'if (unlikely(natts > spool->desc->natts || hoff < expected ||',
+fault('column too many', FILE, 'if (unlikely(natts > spool->desc->natts || hoff < expected ||',
       'if (unlikely(hoff < expected ||', 't:damage')
 fault('copies beyond the arena', FILE, 'used + MAXALIGN(length[i]) > room)', 'used > room)', 'sql:threads')
 FILE = 'store/window.c'
@@ -297,26 +297,28 @@ fault("key rows' errors dropped", FILE, 'ws_stream_raise(k->stream);', '{}', 't:
 
 FILE = 'store/heap_fetch.c'
 fault('composite bit left', FILE, '((HeapTupleHeader) to)->t_infomask &= ~HEAP_XMAX_COMMITTED;', '',
-      'sql:heap t:heap')
+      'sql:heap',
+      'htup_details.h: no row in a page has both bits.  And in a damaged one ExecStoreHeapTuple '
+      'takes the bytes where t_ctid was for a version only in blocks from 32 TB on (store/heap_fetch.c)')
 fault('dead line pointer is a row', FILE,
       'if (lp.lp_flags != LP_NORMAL || lp.lp_len < SizeofHeapTupleHeader ||',
-      'if (lp.lp_len < SizeofHeapTupleHeader ||', 't:heap')
+      'if (lp.lp_len < SizeofHeapTupleHeader ||', 't:heap/damage')
 fault('line pointer behind the last', FILE,
       'SizeOfPageHeaderData + offset * sizeof(ItemIdData) > header->pd_lower)',
-      'SizeOfPageHeaderData > header->pd_lower)', 't:heap')
-fault('missing row passed by', FILE, 'if (unlikely(done < end))', 'if (unlikely(done > end))', 't:heap')
-fault('blocks left are lost', FILE, 'h->nblocks = left;', 'h->nblocks = 0;', 't:heap')
+      'SizeOfPageHeaderData > header->pd_lower)', 't:heap/damage')
+fault('missing row passed by', FILE, 'if (unlikely(done < end))', 'if (unlikely(done > end))', 't:heap/damage')
+fault('blocks left are lost', FILE, 'h->nblocks = left;', 'h->nblocks = 0;', 'sql:heap t:heap/busy_few')
 FILE = 'store/heap_direct.c'
 fault('buffers not looked up', FILE, 'b->buffer = lookup(d, b->block, hash[i]);',
-      'b->buffer = hash[i] == 0 ? lookup(d, b->block, hash[i]) : -1;', 'sql:heap t:heap')
+      'b->buffer = hash[i] == 0 ? lookup(d, b->block, hash[i]) : -1;', 'sql:heap t:heap/busy_dirty')
 fault('mapping locks not taken', FILE, 'd->held[partition / 64] |= UINT64CONST(1) << partition % 64;',
-      'd->held[partition / 64] |= UINT64CONST(0) << partition % 64;', 't:heap')
+      'd->held[partition / 64] |= UINT64CONST(0) << partition % 64;', 't:heap/busy_few t:heap/busy_dirty')
 fault('buffer not valid yet', FILE, 'if ((pg_atomic_read_u32(&desc->state) & BM_VALID) == 0 ||',
-      'if (false ||', 't:heap')
+      'if (false ||', 't:heap/busy_few')
 fault('checksums not verified', FILE, 'if (copied && ws_page_is_verified(d->page, block))', 'if (copied)',
-      't:heap t:damage')
+      't:heap/damage')
 fault('unverified block trusted', FILE, 'else if (b->page != NULL && !trusted(d, b->block))',
-      'else if (b->page == NULL && !trusted(d, b->block))', 't:heap t:damage')
+      'else if (b->page == NULL && !trusted(d, b->block))', 't:heap/damage')
 fault('temporary table read directly', FILE,
       'if (rel->rd_rel->relpersistence == RELPERSISTENCE_TEMP || ws_direct_io() ||', 'if (ws_direct_io() ||',
       'sql:heap')
@@ -324,7 +326,7 @@ FILE = 'store/heap.c'
 fault('heap seek backward', FILE, 'if (position < h->first || position > h->first + h->rows)',
       'if (position > h->first + h->rows)', 'sql:heap')
 fault('pointers of missing rows overwritten', FILE,
-      'else if (!h->sides[0].missing && !h->sides[1].missing)', 'else', 'sql:heap t:heap')
+      'else if (!h->sides[0].missing && !h->sides[1].missing)', 'else', 'sql:heap t:heap/figures')
 FILE = 'store/heapstore.c'
 fault('spool of the heap not counted', FILE, 'store->in_memory = h->spool->in_memory;', '',
       't:accounting sql:heap')
@@ -361,7 +363,7 @@ fault('chore never done', FILE,
 fault('threads not given back', FILE, 'h->running = false;\nws_thread_give_back();', 'h->running = false;',
       'sql:threads')
 FILE = 'os/sigbus.c'
-fault('locks kept at a fault', FILE, 'LWLockReleaseAll();', '', 't:damage t:heap')
+fault('locks kept at a fault', FILE, 'LWLockReleaseAll();', '', 't:heap/damage')
 fault('second fault kills', FILE, 'act.sa_flags = SA_SIGINFO | SA_NODEFER;', 'act.sa_flags = SA_SIGINFO;',
       't:damage')
 FILE = 'os/memory.c'
@@ -373,7 +375,7 @@ fault('file pages not counted', FILE, 'return Max(0, limit - usage + Min(files, 
       'return Max(0, limit - usage);', 'unit:test_memory')
 FILE = 'os/team.c'
 fault('item done twice', FILE, 'return FRONT(turn) + BACK(turn) >= ITEMS(turn);',
-      'return FRONT(turn) + BACK(turn) > ITEMS(turn);', 'sql:heap t:heap')
+      'return FRONT(turn) + BACK(turn) > ITEMS(turn);', 'sql:heap t:heap/busy_many')
 
 # --- sort -----------------------------------------------------------------------
 

@@ -1,0 +1,29 @@
+-- Where one byte, one row or one bit decides: what test/mutants found no other test for.
+LOAD 'wiscsort';
+SET max_parallel_workers_per_gather = 0;
+SET wiscsort.threshold = 0;
+SET wiscsort.debug_force = on;
+SET wiscsort.record_store = spool;
+SET work_mem = '64kB';
+
+-- Rows of about 8191 bytes: from there on the length does not fit the row's header (store/row.h).
+SELECT wtest.compare('SELECT i AS id, repeat(''x'', 8140 + i % 80) AS t FROM generate_series(1, 160) i ORDER BY id DESC') AS "8191 bytes";
+
+-- TOAST pointers in rows that the spool builds of values.
+CREATE TABLE wtest.toasted (id int, long text);
+ALTER TABLE wtest.toasted ALTER long SET STORAGE EXTERNAL;
+INSERT INTO wtest.toasted SELECT i, repeat(md5(i::text), 100) FROM generate_series(1, 300) i;
+SELECT wtest.compare('SELECT -id AS k, long FROM wtest.toasted ORDER BY k') AS toasted;
+
+-- What a helper has written of a spool counts against temp_file_limit, once it is set, too.
+SET work_mem = '1MB';
+SET wiscsort.write_threads = 1;
+BEGIN;
+DECLARE c NO SCROLL CURSOR FOR SELECT i % 1009 AS k, repeat('x', 500) AS t FROM generate_series(1, 20000) i ORDER BY k;
+MOVE 1 IN c;
+SET LOCAL temp_file_limit = '9MB';
+SET LOCAL wiscsort.enable = off;
+SELECT wtest.error('SELECT count(*) FROM (SELECT i FROM generate_series(1, 200000) i ORDER BY -i OFFSET 0) s');
+ROLLBACK;
+RESET wiscsort.write_threads;
+SET work_mem = '64kB';
