@@ -120,12 +120,13 @@ fault('decode DESC', FILE, '((uint64) (prefix >> left) ^ (col->descending ? mask
 fault('decode int2 sign', FILE, 'return Int16GetDatum((int16) (bits ^ 0x8000));',
       'return Int16GetDatum((int16) bits);', 'unit:test_key sql:keys')
 fault('decode oid unsigned', FILE, 'return Int32GetDatum((int32) (uint32) bits);',
-      'return UInt32GetDatum((uint32) bits);', 'unit:test_key sql:keys')
+      'return UInt32GetDatum((uint32) bits);', 'sql:keys',
+      'all but datum_image_eq take 32 bits of it; that serves Memoize, which would keep a value twice')
 FILE = 'key/fetch.c'
-fault('nulls at fixed places', FILE, '!HeapTupleHasNulls(tuple) &&', '', 'sql:types')
+fault('nulls at fixed places', FILE, '!HeapTupleHasNulls(tuple) &&', '', 'sql:executor')
 fault('missing columns at fixed places', FILE,
       'HeapTupleHeaderGetNatts(tuple->t_data) >= f->spec->last_attno)',
-      'HeapTupleHeaderGetNatts(tuple->t_data) > 0)', 'sql:heap')
+      'HeapTupleHeaderGetNatts(tuple->t_data) > 0)', 'sql:executor')
 fault('fixed places not aligned', FILE, 'offset = (int) att_align_nominal(offset, att->attalign);', '',
       'sql:multi')
 FILE = 'key/keyspec.c'
@@ -133,10 +134,10 @@ fault('oid as int4', FILE, 'FIXED(WS_ENC_UINT4, 4);', 'FIXED(WS_ENC_INT4, 4);', 
 fault('any collation is C', FILE, 'return ws_collation_is_c(collation) ? WS_ENC_TEXT : WS_ENC_NONE;',
       'return WS_ENC_TEXT;', 'sql:types sql:multi')
 fault('null byte not counted', FILE, 'bytes += col->width + (col->notnull ? 0 : 1);', 'bytes += col->width;',
-      'sql:multi')
-fault('numeric is exact', FILE, 'if (col->width == 0 || spec->comparator)', 'if (col->width == 0)', 'sql:types')
+      'sql:keys')
+fault('numeric is exact', FILE, 'if (col->width == 0 || spec->comparator)', 'if (col->width == 0)', 'sql:edges')
 fault('exact keys too long', FILE, 'if (fixed && bytes <= WS_PREFIX_BYTES)',
-      'if (fixed && bytes <= WS_PREFIX_BYTES + 1)', 'sql:multi')
+      'if (fixed && bytes <= WS_PREFIX_BYTES + 1)', 'sql:edges')
 FILE = 'key/keyqueue.c'
 fault('queued key DESC', FILE, 'prefix |= (ws_uint128) (col->descending ? ~key : key) << (left - 64);',
       'prefix |= (ws_uint128) key << (left - 64);', 'sql:threads sql:types')
@@ -195,7 +196,7 @@ fault('last block too long', FILE,
 FILE = 'run/runfile.c'
 fault('run shorter than its blocks', FILE, 'uint64		blocks = (nentries + capacity - 1) / capacity;',
       'uint64		blocks = nentries / capacity;', 'sql:merge')
-fault("helper's write error dropped", FILE, 'if (w->error != 0)', 'if (w->error < 0)', 't:limits')
+fault("helper's write error dropped", FILE, 'if (w->error != 0)', 'if (w->error < 0)', 't:limits/no_space')
 fault('file of a level not used again', FILE, 'if (--home->level[run->level].live == 0)',
       'if (--home->level[run->level].live < 0)', 't:accounting')
 fault('last block unknown', FILE,
@@ -235,7 +236,7 @@ fault('tied beyond the window', FILE, 'if (cmp == 0 && (merge->spec->comparator 
 fault('same prefix is same key', FILE, '(merge->tied == NULL || ws_key_complete(merge->spec, next));',
       '(merge->tied != merge->tied + 1);', 'sql:merge')
 fault('errors of runs dropped', FILE, 'ws_run_read_raise(&merge->sources[i].reader);', '{}', 't:damage')
-fault('blocks read not counted', FILE, 'ws_reader_count(merge->reader);', '{}', 'sql:explain t:report')
+fault('blocks read not counted', FILE, 'ws_reader_count(merge->reader);', '{}', 'sql:edges')
 FILE = 'merge/passes.c'
 fault('oldest runs first', FILE, 'return (x->number < y->number) - (x->number > y->number);',
       'return (x->number > y->number) - (x->number < y->number);', 'sql:merge')
@@ -335,8 +336,8 @@ fault('TIDs continue elsewhere', FILE, 'pointers->ops->seek(pointers, position);
 # --- file -----------------------------------------------------------------------
 
 FILE = 'file/tempfile.c'
-fault('limit of 0 is no limit', FILE, 'if (temp_file_limit >= 0)', 'if (temp_file_limit > 0)', 't:limits')
-fault('errno dropped', FILE, 'errno = error;', '(void) error;', 't:limits')
+fault('limit of 0 is no limit', FILE, 'if (temp_file_limit >= 0)', 'if (temp_file_limit > 0)', 'sql:edges')
+fault('errno dropped', FILE, 'errno = error;', '(void) error;', 't:limits/no_space')
 fault('end of a file is a read error', FILE, 'if (error == SHORT_FILE)', 'if (error == SHORT_FILE - 1)',
       't:damage')
 fault('mapping not announced', FILE, 'ws_sigbus_register(&m->mapping);', '', 't:damage')
@@ -345,9 +346,9 @@ FILE = 'file/fileset.c'
 fault('peak is the last size', FILE, 'set->peak = Max(set->peak, bytes);', 'set->peak = bytes;', 't:accounting')
 FILE = 'file/writer.c'
 fault("spool's write error dropped", FILE, 'if (ws_helper_wait(h, &w->chore) && w->error != 0)',
-      'if (ws_helper_wait(h, &w->chore) && w->error < 0)', 't:limits')
+      'if (ws_helper_wait(h, &w->chore) && w->error < 0)', 't:limits/no_space')
 FILE = 'file/reader.c'
-fault('blocks counted twice', FILE, 'reader->bytes = 0;', '', 't:report sql:explain')
+fault('blocks counted twice', FILE, 'reader->bytes = 0;', '', 'sql:edges')
 
 # --- os -------------------------------------------------------------------------
 
@@ -419,7 +420,7 @@ fault('filter left out', FILE, 'if (outer->qual != NULL && !ExecQual(outer->qual
       'if (outer->qual == NULL && !ExecQual(outer->qual, econtext))', 'sql:executor')
 fault('columns of the row before', FILE, 'slot->tts_nvalid = 0;', '', 'sql:executor')
 fault('TID of the row before', FILE, 'slot->tts_tid = tuple->t_self;', '', 'sql:heap')
-fault('rows of the scan not counted', FILE, 'pgstat_count_heap_getnext(page->rs_base.rs_rd);', '', 't:report')
+fault('rows of the scan not counted', FILE, 'pgstat_count_heap_getnext(page->rs_base.rs_rd);', '', 'sql:executor')
 fault('expressions never freed', FILE, 'ResetExprContext(econtext);', '', 't:accounting')
 fault('rows not in EXPLAIN', FILE, 'outer->instrument->tuplecount += 1;', '{}', 'sql:explain')
 FILE = 'exec/below/prefetch.c'

@@ -33,3 +33,16 @@ SELECT last_value < 10000 AS early FROM edges_read;
 RESET temp_file_limit;
 RESET wiscsort.write_threads;
 SET work_mem = '64kB';
+
+-- Keys a byte too long for a prefix, and numerics that differ behind what SortSupport abbreviates.
+CREATE TABLE wtest.edges (i8 int8 NOT NULL, i2 int2, n numeric);
+INSERT INTO wtest.edges SELECT i % 5, nullif(i * 7 % 1000, 3), 123456789012345678901234567890 + i * 7919 % 3001
+  FROM generate_series(1, 3000) i;
+ANALYZE wtest.edges;
+SELECT wtest.compare('SELECT * FROM wtest.edges ORDER BY i8, i2, n') AS "11 bytes and a numeric",
+       wtest.compare('SELECT i8, i2 FROM wtest.edges ORDER BY i8, i2') AS "11 bytes",
+       wtest.compare('SELECT n, i2 FROM wtest.edges ORDER BY n') AS "numeric";
+
+-- Every block of a run that is read counts, and once.
+SET wiscsort.record_store = heap;
+SELECT wtest.property('ANALYZE, TIMING OFF, BUFFERS', 'SELECT k FROM wtest.big ORDER BY k', 'Temp Read Blocks')::int BETWEEN 15 AND 100 AS counted;

@@ -95,7 +95,8 @@ def headers(change):
 
 
 HEADER_DAMAGE = [('with a column too many', headers(lambda columns, mask: (columns + 1, mask))),
-                 ('with rows longer than the file', headers(lambda columns, mask: (columns | 0xE000, mask | 0xF3E0)))]
+                 ('with rows longer than the file',
+                  headers(lambda columns, mask: (columns | 0xE000, mask & 0xF | 0xF3E0)))]
 SPOOL_DAMAGE = [('emptied', cut(0)), ('cut in half', cut(0.5)), ('short of its last page', cut(0.99)),
                 ('zeros in its middle', fill(0, 0.3, 0.7)), ('ones in its middle', fill(255, 0.3, 0.7))]
 RUN_DAMAGE = [('emptied', cut(0)), ('cut in half', cut(0.5)), ('zeros behind its start', fill(0, 0.1)),
