@@ -149,20 +149,20 @@ fault('last queued keys missing', FILE, 'make_keys(&q->blocks[q->current].chore)
 fault('compressed text queued', FILE, 'if (VARATT_IS_EXTERNAL(text) || VARATT_IS_COMPRESSED(text))',
       'if (VARATT_IS_EXTERNAL(text))', 'sql:threads sql:types')
 fault('queued block overfull', FILE, 'if (b->rows == ROWS || b->used + n > TEXTS)',
-      'if (b->rows == ROWS || b->used > TEXTS)', 'sql:threads')
+      'if (b->rows == ROWS || b->used > TEXTS)', 'sql:edges')
 
 # --- index ----------------------------------------------------------------------
 
 FILE = 'index/ties.c'
 fault('rows of equal keys in any order', FILE,
       'cmp = compare_keys(t, pa, pb, 0);\nreturn cmp != 0 ? cmp : compare_pointers(pa, pb);',
-      'cmp = compare_keys(t, pa, pb, 0);\nreturn cmp != 0 ? cmp : compare_pointers(pb, pa);', 'sql:multi')
+      'cmp = compare_keys(t, pa, pb, 0);\nreturn cmp != 0 ? cmp : compare_pointers(pb, pa);', 'sql:edges')
 fault('pairs of equal keys in any order', FILE,
       'cmp = compare_keys(t, pa, pb, 1);\nreturn cmp != 0 ? cmp : compare_pointers(pa, pb);',
-      'cmp = compare_keys(t, pa, pb, 1);\nreturn cmp != 0 ? cmp : compare_pointers(pb, pa);', 'sql:types')
+      'cmp = compare_keys(t, pa, pb, 1);\nreturn cmp != 0 ? cmp : compare_pointers(pb, pa);', 'sql:edges')
 fault('pairs without further columns', FILE, 'cmp = compare_keys(t, pa, pb, 1);',
       'cmp = compare_keys(t, pa, pb, t->spec->ncols);', 'sql:multi')
-fault('pair of a null', FILE, 'pairs[i].pointer |= PAIR_NULL;', '{}', 'sql:types')
+fault('pair of a null', FILE, 'pairs[i].pointer |= PAIR_NULL;', '{}', 'sql:edges')
 fault('group complete a digit early', FILE, 'window) <= (Size) digits * WS_PREFIX_BYTES;',
       'window) <= (Size) (digits + 1) * WS_PREFIX_BYTES;', 'sql:types')
 fault('prefix not put back', FILE, 'group[i] = ws_entry_make(common, ws_entry_pointer(group[i]));', '{}',
@@ -315,7 +315,9 @@ fault('buffers not looked up', FILE, 'b->buffer = lookup(d, b->block, hash[i]);'
 fault('mapping locks not taken', FILE, 'd->held[partition / 64] |= UINT64CONST(1) << partition % 64;',
       'd->held[partition / 64] |= UINT64CONST(0) << partition % 64;', 't:heap/busy_few t:heap/busy_dirty')
 fault('buffer not valid yet', FILE, 'if ((pg_atomic_read_u32(&desc->state) & BM_VALID) == 0 ||',
-      'if (false ||', 't:heap/busy_few')
+      'if (false ||',
+      't:heap/busy_few',
+      'looked at again under the content lock; the mapping lock keeps the buffer valid in between')
 fault('checksums not verified', FILE, 'if (copied && ws_page_is_verified(d->page, block))', 'if (copied)',
       't:heap/damage')
 fault('unverified block trusted', FILE, 'else if (b->page != NULL && !trusted(d, b->block))',
@@ -362,9 +364,10 @@ fault('chore never done', FILE,
       '/* the lock and this make what the chore wrote visible */\n'
       'pg_atomic_write_u32(&chore->state, WS_CHORE_DONE);', '', 'sql:threads')
 fault('threads not given back', FILE, 'h->running = false;\nws_thread_give_back();', 'h->running = false;',
-      'sql:threads')
+      'sql:edges')
 FILE = 'os/sigbus.c'
-fault('locks kept at a fault', FILE, 'LWLockReleaseAll();', '', 't:heap/damage')
+fault('locks kept at a fault', FILE, 'LWLockReleaseAll();', '', 't:heap/damage',
+      'the abort releases them: without this, others wait while the client is told')
 fault('second fault kills', FILE, 'act.sa_flags = SA_SIGINFO | SA_NODEFER;', 'act.sa_flags = SA_SIGINFO;',
       't:damage')
 FILE = 'os/memory.c'
@@ -383,12 +386,14 @@ fault('item done twice', FILE, 'return FRONT(turn) + BACK(turn) >= ITEMS(turn);'
 FILE = 'sort/sorter.c'
 fault('end forgotten by PRIOR', FILE, 'sorter->eof = false;	/* the last row, again */',
       'sorter->eof = true;', 'sql:cursors')
-fault('mark forgets the end', FILE, 'sorter->mark_eof = sorter->eof;', '', 'sql:executor')
-fault('restore forgets the end', FILE, 'sorter->eof = sorter->mark_eof;', '', 'sql:executor')
+fault('mark forgets the end', FILE, 'sorter->mark_eof = sorter->eof;', '', 'sql:executor',
+      'merge joins alone mark, on a row')
+fault('restore forgets the end', FILE, 'sorter->eof = sorter->mark_eof;', '', 'sql:executor',
+      'merge joins alone restore, and never read backward, for which alone it is there')
 fault('one row too far back', FILE, 'seek(sorter, sorter->position - 1);', 'seek(sorter, sorter->position);',
       'sql:cursors')
 fault('rewind forgets the end', FILE, 'seek(sorter, 0);\nsorter->eof = false;', 'seek(sorter, 0);',
-      'sql:executor sql:cursors')
+      'sql:edges')
 FILE = 'sort/budget.c'
 fault('nothing left for later', FILE, 'b.shared = w - Min(later, w);', 'b.shared = w + Min(later, w);',
       't:accounting')

@@ -46,3 +46,57 @@ SELECT wtest.compare('SELECT * FROM wtest.edges ORDER BY i8, i2, n') AS "11 byte
 -- Every block of a run that is read counts, and once.
 SET wiscsort.record_store = heap;
 SELECT wtest.property('ANALYZE, TIMING OFF, BUFFERS', 'SELECT k FROM wtest.big ORDER BY k', 'Temp Read Blocks')::int BETWEEN 15 AND 100 AS counted;
+
+-- Rows with equal keys stay in arrival order, whoever settles the tie.
+CREATE TABLE wtest.alike AS
+  SELECT i AS id, (lpad((i % 1000)::text, 10, '0') || repeat('x', 20)) COLLATE "C" AS few,
+         (repeat('y', 12) || i % 40) COLLATE "C" AS many, 123456789012345678901234567890 + i % 7 AS n
+    FROM generate_series(1, 3000) i;
+ANALYZE wtest.alike;
+CREATE FUNCTION wtest.out_of_arrival(key text) RETURNS TABLE (low bigint, high bigint)
+LANGUAGE plpgsql AS $$
+DECLARE
+    query text := format('SELECT count(*) FROM (SELECT k, id, lag(k) OVER () AS k1, lag(id) OVER () AS id1 FROM
+        (SELECT %s AS k, id FROM wtest.alike ORDER BY %s OFFSET 0) s) t WHERE k = k1 AND id < id1', key, key);
+BEGIN
+    SET LOCAL work_mem = '64kB';
+    EXECUTE query INTO low;
+    SET LOCAL work_mem = '4MB';
+    EXECUTE query INTO high;
+    RETURN NEXT;
+END $$;
+SELECT k, a.* FROM unnest(ARRAY['few', 'many', 'n', 'many COLLATE "und-x-icu"']) k, wtest.out_of_arrival(k) a;
+
+-- Nulls that tie, in a column that its comparator orders.
+SELECT wtest.compare('SELECT id, few, CASE WHEN id % 3 > 0 THEN n END AS n FROM wtest.alike ORDER BY 3, 2, 1') AS nulls;
+
+-- Helpers that have ended leave their places to others.
+SET work_mem = '64kB';
+SET wiscsort.record_store = spool;
+SET wiscsort.read_threads = 1;
+SET wiscsort.max_threads = 2;
+SELECT wtest.compare_as_set('SELECT id, pad FROM wtest.big ORDER BY id') AS sorted FROM generate_series(1, 4);
+BEGIN;
+DECLARE c NO SCROLL CURSOR FOR SELECT id, pad FROM wtest.big ORDER BY k;
+MOVE 1 IN c;
+SELECT count(*) > 1 AS helped FROM pg_ls_dir('/proc/' || pg_backend_pid() || '/task');
+ROLLBACK;
+RESET wiscsort.read_threads;
+RESET wiscsort.max_threads;
+
+-- Texts on their way to a helper that makes their keys: a block of them is full before its rows are.
+SET work_mem = '4MB';
+SET wiscsort.sort_threads = 1;
+CREATE TABLE wtest.long_texts AS SELECT i AS id, left(repeat(md5((i % 997)::text), 32), 700 + i % 320) AS t FROM generate_series(1, 6000) i;
+ALTER TABLE wtest.long_texts ALTER t SET STORAGE PLAIN;
+ANALYZE wtest.long_texts;
+SELECT wtest.compare_as_set('SELECT id, left(t, 40) FROM wtest.long_texts ORDER BY t COLLATE "und-x-icu", id') AS long_texts;
+RESET wiscsort.sort_threads;
+
+-- The end of a cursor that has been there is forgotten by one that starts over.
+BEGIN;
+DECLARE c SCROLL CURSOR FOR SELECT id, k FROM wtest.e ORDER BY k;
+MOVE FORWARD ALL IN c;
+FETCH ABSOLUTE 2 FROM c;
+FETCH PRIOR FROM c;
+COMMIT;

@@ -144,6 +144,35 @@ def row_headers():
         healthy(cluster, 'damage to headers')
 
 
+def two_faults():
+    """Two pages that cannot be read, of two sorts, with the first error caught in a function."""
+    with common.server() as cluster:
+        table(cluster)
+        cur = helped(cluster, '256kB', 0, 'spool')
+        cur.execute('''
+            CREATE FUNCTION caught(c refcursor) RETURNS int LANGUAGE plpgsql AS $$
+            DECLARE
+                r record;
+            BEGIN
+                LOOP
+                    FETCH c INTO r;
+                    EXIT WHEN NOT FOUND;
+                END LOOP;
+                RETURN 0;
+            EXCEPTION WHEN data_corrupted THEN
+                RETURN 1;
+            END $$''')
+        cur.execute('BEGIN')
+        for name in 'a', 'b':
+            cur.execute('DECLARE %s NO SCROLL CURSOR FOR %s' % (name, QUERY))
+            cur.execute('MOVE 50 IN ' + name)
+        for path in files(cluster, SPOOL):
+            cut(0)(path)
+        equal(error(cur, "DO $$ BEGIN IF caught('a') + caught('b') <> 2 THEN RAISE 'no error'; END IF; END $$"),
+              (None, ''), 'two faults in one statement, both caught')
+        healthy(cluster, 'two faults')
+
+
 def helped(cluster, memory, threads, store):
     """A session that leaves to helper threads all it can, or nothing."""
     settings = {'wiscsort.%s_threads' % work: threads for work in ('read', 'sort', 'write')}
@@ -226,6 +255,7 @@ def main():
     with common.server() as cluster:
         table(cluster)
         uses(session(cluster, work_mem='64kB'), QUERY)
+    two_faults()
     row_headers()
     rows_of_keys()
     while_reading()

@@ -127,6 +127,8 @@ def damage():
     damage_case('line pointers dead', False, dead_line_pointers, [DAMAGED], 'of table "d" is gone')
     damage_case('line pointers behind the last', False, no_room_for_line_pointers, [DAMAGED],
                 'of table "d" is gone')
+    damage_case('line pointers gone, through buffers', False, no_line_pointers, [DAMAGED],
+                'of table "d" is gone', **{'wiscsort.direct_read': 'off'})
     damage_case('checksum failure', True, no_line_pointers, [DAMAGED], 'invalid page in block')
     damage_case('file cut in half', False, half, [DAMAGED], 'could not read')
     damage_case('file cut in half, checksums', True, half, [DAMAGED], 'could not read')
