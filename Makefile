@@ -6,6 +6,7 @@
 #   make check         install what is missing, build, run every test on private servers
 #   make check-core    PostgreSQL's own suites with every sort taken by WiscSort (test/core/run)
 #   make check-matrix  all of this for PostgreSQL 15, 17 and 18 (test/matrix; for maintainers)
+#   make mutants       does a test notice each of the one-line faults of test/mutants? (an hour)
 #   make demo          the main job against core (ROWS=10000000)
 #
 # libhwy (vqsort), libaio, libpmem and ICU's headers are optional; `make libraries` says which
@@ -28,7 +29,7 @@ PG_CONFIG ?= pg_config
 PKG_CONFIG ?= pkg-config
 
 # The targets that must work before any server-dev package is there.
-ifneq ($(filter check check-core check-matrix demo,$(MAKECMDGOALS)),)
+ifneq ($(filter check check-core check-matrix demo mutants,$(MAKECMDGOALS)),)
 
 .PHONY: check check-core demo
 check:
@@ -43,9 +44,12 @@ check-core:
 	.ci/install $(PG_CONFIG)
 	test/core/run --pg-config $(PG_CONFIG) $(CHECK_OPTS)
 
-.PHONY: check-matrix
+.PHONY: check-matrix mutants
 check-matrix:
 	test/matrix $(VERSIONS)
+
+mutants:
+	test/mutants/run --pg-config $(PG_CONFIG) $(CHECK_OPTS)
 
 demo:
 	.ci/deps

@@ -406,7 +406,8 @@ FILE = 'exec/node.c'
 fault('chgParam not looked at', FILE,
       'if (outer->chgParam != NULL || !state->request->random_access)',
       'if (!state->request->random_access)', 'sql:executor')
-fault('input read backward', FILE, 'estate->es_direction = ForwardScanDirection;', '', 'sql:cursors')
+fault('input read backward', FILE, 'estate->es_direction = ForwardScanDirection;', '', 'sql:cursors',
+      'a cursor begins forward, and ExecSubPlan sets the direction: no plan asks first for a row backward')
 fault('input not rescanned', FILE, 'if (outer->chgParam == NULL)\nExecReScan(outer);',
       'if (outer->chgParam != NULL)\nExecReScan(outer);', 'sql:executor')
 fault('WHERE CURRENT OF finds a table', FILE, 'node->ss.ss_currentRelation = NULL;', '', 'sql:heap')

@@ -100,3 +100,11 @@ MOVE FORWARD ALL IN c;
 FETCH ABSOLUTE 2 FROM c;
 FETCH PRIOR FROM c;
 COMMIT;
+
+-- A sort that may keep its rows for a rescan, but whose input changes; and one that may not, whose input stays.
+SET enable_material = off;
+SELECT x, (SELECT string_agg(y || ':' || coalesce(s.id, 0), ' ') FROM (VALUES (1), (2)) v(y)
+             LEFT JOIN (SELECT id FROM wtest.e WHERE k < x ORDER BY k OFFSET 0) s ON true) FROM generate_series(0, 3) x;
+SELECT x, s.* FROM (VALUES (1), (2), (3)) v(x)
+  CROSS JOIN LATERAL (SELECT * FROM (SELECT id, k FROM wtest.e ORDER BY k OFFSET 0) t WHERE t.id <= x OFFSET 0) s;
+RESET enable_material;
