@@ -198,7 +198,7 @@ fault('run shorter than its blocks', FILE, 'uint64		blocks = (nentries + capacit
       'uint64		blocks = nentries / capacity;', 'sql:merge')
 fault("helper's write error dropped", FILE, 'if (w->error != 0)', 'if (w->error < 0)', 't:limits/no_space')
 fault('file of a level not used again', FILE, 'if (--home->level[run->level].live == 0)',
-      'if (--home->level[run->level].live < 0)', 't:accounting')
+      'if (--home->level[run->level].live < 0)', 'sql:edges')
 fault('last block unknown', FILE,
       'return (r->loaded + 1) * ws_block_capacity(r->run.block_size) >= r->run.nentries;',
       'return (r->loaded + 2) * ws_block_capacity(r->run.block_size) >= r->run.nentries;', 'sql:merge')
@@ -219,7 +219,7 @@ fault('first matches turned round', FILE, 'if (before(tree, &right, &left))',
       'if (before(tree, &left, &right))', 'unit:test_losertree')
 fault('source not exchanged', FILE, 'champion.source ^= src;', '(void) src;', 'unit:test_losertree')
 fault('end of a source is a row', FILE, 'ws_entry_pointer(b->entry) != WS_POINTER_MASK))',
-      'ws_entry_pointer(b->entry) != 0))', 'unit:test_losertree sql:merge')
+      'ws_entry_pointer(b->entry) != 0))', 'sql:edges')
 FILE = 'merge/gather.c'
 fault('bound is the greatest', FILE, 'bound = Min(bound, ws_entry_int(s->end[-1]));',
       'bound = Max(bound, ws_entry_int(s->end[-1]));', 'sql:merge')
@@ -338,7 +338,8 @@ fault('TIDs continue elsewhere', FILE, 'pointers->ops->seek(pointers, position);
 # --- file -----------------------------------------------------------------------
 
 FILE = 'file/tempfile.c'
-fault('limit of 0 is no limit', FILE, 'if (temp_file_limit >= 0)', 'if (temp_file_limit > 0)', 'sql:edges')
+fault('limit of 0 is no limit', FILE, 'if (temp_file_limit >= 0)', 'if (temp_file_limit > 0)', 'sql:edges',
+      'what the backend writes itself meets the limit later, at the end at the latest')
 fault('errno dropped', FILE, 'errno = error;', '(void) error;', 't:limits/no_space')
 fault('end of a file is a read error', FILE, 'if (error == SHORT_FILE)', 'if (error == SHORT_FILE - 1)',
       't:damage')
@@ -405,22 +406,22 @@ fault('run block beside the budget', FILE, 'b.entries = rest - Min(b.block, rest
 FILE = 'exec/node.c'
 fault('chgParam not looked at', FILE,
       'if (outer->chgParam != NULL || !state->request->random_access)',
-      'if (!state->request->random_access)', 'sql:executor')
+      'if (!state->request->random_access)', 'sql:edges')
 fault('input read backward', FILE, 'estate->es_direction = ForwardScanDirection;', '', 'sql:cursors',
       'a cursor begins forward, and ExecSubPlan sets the direction: no plan asks first for a row backward')
 fault('input not rescanned', FILE, 'if (outer->chgParam == NULL)\nExecReScan(outer);',
-      'if (outer->chgParam != NULL)\nExecReScan(outer);', 'sql:executor')
+      'if (outer->chgParam != NULL)\nExecReScan(outer);', 'sql:edges')
 fault('WHERE CURRENT OF finds a table', FILE, 'node->ss.ss_currentRelation = NULL;', '', 'sql:heap')
 FILE = 'exec/request.c'
-fault('younger NOT NULL trusted', FILE, 'if (!holds)\nreturn false;', '', 't:snapshots')
+fault('younger NOT NULL trusted', FILE, 'if (!holds)\nreturn false;', '', 't:transactions/old_snapshot')
 fault('own NOT NULL trusted', FILE,
       'return !TransactionIdIsCurrentTransactionId(xmin) && !XidInMVCCSnapshot(xmin, snapshot);',
-      'return !XidInMVCCSnapshot(xmin, snapshot);', 't:snapshots t:transactions')
+      'return !XidInMVCCSnapshot(xmin, snapshot);', 't:transactions/old_snapshot')
 fault('number for a worker without a point', FILE,
       'private = lappend(private, makeFloat(psprintf("%.1f", r->rows)));',
-      'private = lappend(private, makeFloat(psprintf("%.0f", r->rows)));', 'sql:executor')
+      'private = lappend(private, makeFloat(psprintf("%.0f", r->rows)));', 'sql:plans')
 fault('keys of a byte too many fit', FILE, 'return bytes <= WS_PREFIX_BYTES;',
-      'return bytes <= WS_PREFIX_BYTES + 1;', 'sql:keys')
+      'return bytes <= WS_PREFIX_BYTES + 1;', 'sql:edges')
 FILE = 'exec/input.c'
 fault('filter left out', FILE, 'if (outer->qual != NULL && !ExecQual(outer->qual, econtext))',
       'if (outer->qual == NULL && !ExecQual(outer->qual, econtext))', 'sql:executor')
@@ -428,7 +429,7 @@ fault('columns of the row before', FILE, 'slot->tts_nvalid = 0;', '', 'sql:execu
 fault('TID of the row before', FILE, 'slot->tts_tid = tuple->t_self;', '', 'sql:heap')
 fault('rows of the scan not counted', FILE, 'pgstat_count_heap_getnext(page->rs_base.rs_rd);', '', 'sql:executor')
 fault('expressions never freed', FILE, 'ResetExprContext(econtext);', '', 't:accounting')
-fault('rows not in EXPLAIN', FILE, 'outer->instrument->tuplecount += 1;', '{}', 'sql:explain')
+fault('rows not in EXPLAIN', FILE, 'outer->instrument->tuplecount += 1;', '{}', 'sql:executor')
 FILE = 'exec/below/prefetch.c'
 fault('null key hashed', FILE, 'if (isnull || (k->text && !is_short(DatumGetPointer(value))))',
       'if (k->text && !is_short(DatumGetPointer(value)))', 'sql:joins')
@@ -448,7 +449,8 @@ fault('catalogs allowed', FILE, '!IsCatalogRelation(rel) && !RELATION_IS_OTHER_T
       '!RELATION_IS_OTHER_TEMP(rel);', 'sql:heap')
 fault('distance scans have TIDs', FILE, 'return ((const IndexPath *) path)->indexorderbys == NIL;',
       'return true;', 'sql:heap')
-fault('snapshots that expire allowed', FILE, 'if (ws_snapshots_expire())', 'if (false)', 't:snapshots t:settings')
+fault('snapshots that expire allowed', FILE, 'if (ws_snapshots_expire())', 'if (false)',
+      't:snapshots/expiring_snapshots')
 FILE = 'plan/orderings.c'
 fault('volatile ordering', FILE,
       'if (ec->ec_has_volatile || !relation_can_be_sorted_early(root, rel, ec, parallel))',

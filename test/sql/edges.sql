@@ -108,3 +108,20 @@ SELECT x, (SELECT string_agg(y || ':' || coalesce(s.id, 0), ' ') FROM (VALUES (1
 SELECT x, s.* FROM (VALUES (1), (2), (3)) v(x)
   CROSS JOIN LATERAL (SELECT * FROM (SELECT id, k FROM wtest.e ORDER BY k OFFSET 0) t WHERE t.id <= x OFFSET 0) s;
 RESET enable_material;
+
+-- Keys that begin with as many ones as the entry that stands for the end of a run.
+CREATE TABLE wtest.high (b bytea NOT NULL, id int);
+INSERT INTO wtest.high SELECT decode(repeat('ff', 10 + i % 3), 'hex'), i FROM generate_series(1, 9000) i;
+ANALYZE wtest.high;
+SELECT wtest.compare('SELECT * FROM wtest.high ORDER BY b, id') AS high;
+
+-- Columns that are a byte too long for rows that are made of their keys.
+RESET wiscsort.record_store;
+SELECT wtest.compare('SELECT i8, i2 FROM wtest.edges ORDER BY i8, i2') AS "11 bytes";
+
+-- The file of a level of runs is used again once they have been merged.
+SET work_mem = '64kB';
+CREATE TABLE wtest.levels AS SELECT hashint4(i) AS k FROM generate_series(1, 400000) i;
+ANALYZE wtest.levels;
+SELECT wtest.property('ANALYZE, TIMING OFF', 'SELECT k FROM wtest.levels ORDER BY k', 'Disk')::int < 1.4 * 400000 * 16 / 1024 AS used_again;
+DROP TABLE wtest.levels;
