@@ -64,7 +64,8 @@ fault('tid block over offset', FILE,
       'return ((uint64) ItemPointerGetBlockNumberNoCheck(tid) << 4) |', 'unit:test_key')
 fault('numeric sign', FILE,
       'return ~((uint64) col->abbreviate->abbrev_converter(value, col->abbreviate) ^ SIGN_64);',
-      'return ~(uint64) col->abbreviate->abbrev_converter(value, col->abbreviate);', 'unit:test_key sql:types')
+      'return ~(uint64) col->abbreviate->abbrev_converter(value, col->abbreviate);',
+      'unit:test_key sql:types')
 fault('null byte turned round', FILE, 'return isnull != col->nulls_first;',
       'return isnull == col->nulls_first;', 'unit:test_key')
 fault('null apart turned round', FILE, 'return col->nulls_first ? 0 : 0xFF;',
@@ -86,7 +87,8 @@ fault('text terminators turned round', FILE, 'put_byte(w, (invert & ~1) + second
       'put_byte(w, (invert & ~1) + !second);', 'unit:test_key')
 fault('text terminator missing', FILE, 'put_bytes(w, bytes, n, invert);\nput_byte(w, invert);',
       'put_bytes(w, bytes, n, invert);', 'unit:test_key')
-fault('bpchar keeps a blank', FILE, "if (col->encoding == WS_ENC_BPCHAR)\nwhile (n > 0 && bytes[n - 1] == ' ')",
+fault('bpchar keeps a blank', FILE,
+      "if (col->encoding == WS_ENC_BPCHAR)\nwhile (n > 0 && bytes[n - 1] == ' ')",
       "if (col->encoding == WS_ENC_BPCHAR)\nwhile (n > 1 && bytes[n - 1] == ' ')", 'unit:test_key')
 fault('bit length missing', FILE,
       'put_byte(w, (uint8) (bytes > 0 ? bits - BITS_PER_BYTE * (bytes - 1) : 0) ^ invert);',
@@ -135,7 +137,8 @@ fault('any collation is C', FILE, 'return ws_collation_is_c(collation) ? WS_ENC_
       'return WS_ENC_TEXT;', 'sql:types sql:multi')
 fault('null byte not counted', FILE, 'bytes += col->width + (col->notnull ? 0 : 1);', 'bytes += col->width;',
       'sql:keys')
-fault('numeric is exact', FILE, 'if (col->width == 0 || spec->comparator)', 'if (col->width == 0)', 'sql:edges')
+fault('numeric is exact', FILE, 'if (col->width == 0 || spec->comparator)', 'if (col->width == 0)',
+      'sql:edges')
 fault('exact keys too long', FILE, 'if (fixed && bytes <= WS_PREFIX_BYTES)',
       'if (fixed && bytes <= WS_PREFIX_BYTES + 1)', 'sql:edges')
 FILE = 'key/keyqueue.c'
@@ -143,7 +146,8 @@ fault('queued key DESC', FILE, 'prefix |= (ws_uint128) (col->descending ? ~key :
       'prefix |= (ws_uint128) key << (left - 64);', 'sql:threads sql:types')
 fault('queued null byte', FILE,
       'ws_uint128	prefix = col->notnull ? 0 : (ws_uint128) col->nulls_first << left;',
-      'ws_uint128	prefix = col->notnull ? 0 : (ws_uint128) !col->nulls_first << left;', 'sql:threads sql:types')
+      'ws_uint128	prefix = col->notnull ? 0 : (ws_uint128) !col->nulls_first << left;',
+      'sql:threads sql:types')
 fault('last queued keys missing', FILE, 'make_keys(&q->blocks[q->current].chore);', '{}',
       'sql:threads sql:types')
 fault('compressed text queued', FILE, 'if (VARATT_IS_EXTERNAL(text) || VARATT_IS_COMPRESSED(text))',
@@ -225,7 +229,8 @@ fault('bound is the greatest', FILE, 'bound = Min(bound, ws_entry_int(s->end[-1]
       'bound = Max(bound, ws_entry_int(s->end[-1]));', 'sql:merge')
 fault('bound left out', FILE, 'if (ws_entry_int(entries[low + half]) <= bound)',
       'if (ws_entry_int(entries[low + half]) < bound)', 'sql:merge')
-fault('gathers ties', FILE, 'if (!merge->spec->exact || merge->nsources < 2 || !vectorised || 2 * need > room)',
+fault('gathers ties', FILE,
+      'if (!merge->spec->exact || merge->nsources < 2 || !vectorised || 2 * need > room)',
       'if (merge->nsources < 2 || !vectorised || 2 * need > room)', 'sql:merge')
 fault('two merged from the wrong end', FILE,
       'int			last = ws_entry_int(bend[-1]) < ws_entry_int(aend[-1]);',
@@ -307,7 +312,8 @@ fault('dead line pointer is a row', FILE,
 fault('line pointer behind the last', FILE,
       'SizeOfPageHeaderData + offset * sizeof(ItemIdData) > header->pd_lower)',
       'SizeOfPageHeaderData > header->pd_lower)', 't:heap/damage')
-fault('missing row passed by', FILE, 'if (unlikely(done < end))', 'if (unlikely(done > end))', 't:heap/damage')
+fault('missing row passed by', FILE, 'if (unlikely(done < end))', 'if (unlikely(done > end))',
+      't:heap/damage')
 fault('blocks left are lost', FILE, 'h->nblocks = left;', 'h->nblocks = 0;', 'sql:heap t:heap/busy_few')
 FILE = 'store/heap_direct.c'
 fault('buffers not looked up', FILE, 'b->buffer = lookup(d, b->block, hash[i]);',
@@ -344,9 +350,11 @@ fault('errno dropped', FILE, 'errno = error;', '(void) error;', 't:limits/no_spa
 fault('end of a file is a read error', FILE, 'if (error == SHORT_FILE)', 'if (error == SHORT_FILE - 1)',
       't:damage')
 fault('mapping not announced', FILE, 'ws_sigbus_register(&m->mapping);', '', 't:damage')
-fault('charge forgotten', FILE, 'ws_tempfile_write(tf, "", 1, offset + bytes - 1);', '', 't:limits sql:threads')
+fault('charge forgotten', FILE, 'ws_tempfile_write(tf, "", 1, offset + bytes - 1);', '',
+      't:limits sql:threads')
 FILE = 'file/fileset.c'
-fault('peak is the last size', FILE, 'set->peak = Max(set->peak, bytes);', 'set->peak = bytes;', 't:accounting')
+fault('peak is the last size', FILE, 'set->peak = Max(set->peak, bytes);', 'set->peak = bytes;',
+      't:accounting')
 FILE = 'file/writer.c'
 fault("spool's write error dropped", FILE, 'if (ws_helper_wait(h, &w->chore) && w->error != 0)',
       'if (ws_helper_wait(h, &w->chore) && w->error < 0)', 't:limits/no_space')
@@ -427,7 +435,8 @@ fault('filter left out', FILE, 'if (outer->qual != NULL && !ExecQual(outer->qual
       'if (outer->qual == NULL && !ExecQual(outer->qual, econtext))', 'sql:executor')
 fault('columns of the row before', FILE, 'slot->tts_nvalid = 0;', '', 'sql:executor')
 fault('TID of the row before', FILE, 'slot->tts_tid = tuple->t_self;', '', 'sql:heap')
-fault('rows of the scan not counted', FILE, 'pgstat_count_heap_getnext(page->rs_base.rs_rd);', '', 'sql:executor')
+fault('rows of the scan not counted', FILE, 'pgstat_count_heap_getnext(page->rs_base.rs_rd);', '',
+      'sql:executor')
 fault('expressions never freed', FILE, 'ResetExprContext(econtext);', '', 't:accounting')
 fault('rows not in EXPLAIN', FILE, 'outer->instrument->tuplecount += 1;', '{}', 'sql:executor')
 FILE = 'exec/below/prefetch.c'
@@ -438,12 +447,14 @@ fault('no hash table yet', FILE,
       'if (table->totalTuples == 0 ||', 'sql:joins')
 FILE = 'exec/explain.c'
 fault('NULLS turned round', FILE, 'if (nulls_first != reverse)', 'if (nulls_first == reverse)', 'sql:explain')
-fault('DESC turned round', FILE, 'if (sortop == entry->gt_opr)', 'if (sortop == entry->lt_opr)', 'sql:explain')
+fault('DESC turned round', FILE, 'if (sortop == entry->gt_opr)', 'if (sortop == entry->lt_opr)',
+      'sql:explain')
 
 # --- plan -----------------------------------------------------------------------
 
 FILE = 'plan/heap.c'
-fault('row marks allowed', FILE, 'root->parse->rowMarks != NIL || root->rowMarks != NIL)', 'false)', 'sql:heap')
+fault('row marks allowed', FILE, 'root->parse->rowMarks != NIL || root->rowMarks != NIL)', 'false)',
+      'sql:heap')
 fault('system columns allowed', FILE, 'if (needs_changing_columns(rel))', 'if (false)', 'sql:heap')
 fault('catalogs allowed', FILE, '!IsCatalogRelation(rel) && !RELATION_IS_OTHER_TEMP(rel);',
       '!RELATION_IS_OTHER_TEMP(rel);', 'sql:heap')

@@ -128,8 +128,9 @@ def rows_of_keys():
         for scroll in ('NO SCROLL', 'SCROLL'):
             for name, damage in RUN_DAMAGE:
                 for threads in (0, 1):
-                    cursor_case(cluster, scroll, RUN, 'run file %s, %s cursor, %d threads, keys' % (name, scroll, threads),
-                                damage, helped(cluster, '256kB', threads, 'heap'), 'SELECT k FROM t ORDER BY k')
+                    cursor_case(cluster, scroll, RUN, 'run file %s, %s, %d threads, keys' % (name, scroll, threads),
+                                damage, helped(cluster, '256kB', threads, 'heap'),
+                                'SELECT k FROM t ORDER BY k')
         healthy(cluster, 'damage to keys')
 
 
@@ -139,8 +140,8 @@ def row_headers():
         table(cluster)
         for name, damage in HEADER_DAMAGE:
             for memory, threads in (('64kB', 0), ('256kB', 1)):
-                cursor_case(cluster, 'NO SCROLL', SPOOL, 'spool file %s, %d threads' % (name, threads), damage,
-                            helped(cluster, memory, threads, 'spool'))
+                cursor_case(cluster, 'NO SCROLL', SPOOL, 'spool file %s, %d threads' % (name, threads),
+                            damage, helped(cluster, memory, threads, 'spool'))
         healthy(cluster, 'damage to headers')
 
 
@@ -168,8 +169,8 @@ def two_faults():
             cur.execute('MOVE 50 IN ' + name)
         for path in files(cluster, SPOOL):
             cut(0)(path)
-        equal(error(cur, "DO $$ BEGIN IF caught('a') + caught('b') <> 2 THEN RAISE 'no error'; END IF; END $$"),
-              (None, ''), 'two faults in one statement, both caught')
+        both = "DO $$ BEGIN IF caught('a') + caught('b') <> 2 THEN RAISE 'no error'; END IF; END $$"
+        equal(error(cur, both), (None, ''), 'two faults in one statement, both caught')
         healthy(cluster, 'two faults')
 
 

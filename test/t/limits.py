@@ -111,7 +111,8 @@ def fill_up(cluster, place):
                     continue
                 code, message = error(cur, consume(sql))
                 check(code == DISK_FULL and 'No space left' in message,
-                      'no space left on a device of %s, %d threads: %s' % (size, threads, sql), (code, message))
+                      'no space left on a device of %s, %d threads: %s' % (size, threads, sql),
+                      (code, message))
                 clean(cluster, 'no space left on %s, %d threads' % (size, threads))
     subprocess.run(['mount', '-o', 'remount,size=200m', place], check=True)
     equal(error(cur, consume(WIDE)), (None, ''), 'with enough space the same sort succeeds')
