@@ -231,7 +231,7 @@ fault('bound left out', FILE, 'if (ws_entry_int(entries[low + half]) <= bound)',
       'if (ws_entry_int(entries[low + half]) < bound)', 'sql:merge')
 fault('gathers ties', FILE,
       'if (!merge->spec->exact || merge->nsources < 2 || !vectorised || 2 * need > room)',
-      'if (merge->nsources < 2 || !vectorised || 2 * need > room)', 'sql:merge')
+      'if (merge->nsources < 2 || !vectorised || 2 * need > room)', 'sql:edges')
 fault('two merged from the wrong end', FILE,
       'int			last = ws_entry_int(bend[-1]) < ws_entry_int(aend[-1]);',
       'int			last = ws_entry_int(bend[-1]) > ws_entry_int(aend[-1]);', 'sql:merge')
@@ -424,7 +424,8 @@ FILE = 'exec/request.c'
 fault('younger NOT NULL trusted', FILE, 'if (!holds)\nreturn false;', '', 't:transactions/old_snapshot')
 fault('own NOT NULL trusted', FILE,
       'return !TransactionIdIsCurrentTransactionId(xmin) && !XidInMVCCSnapshot(xmin, snapshot);',
-      'return !XidInMVCCSnapshot(xmin, snapshot);', 't:transactions/old_snapshot')
+      'return !XidInMVCCSnapshot(xmin, snapshot);', 't:transactions/old_snapshot',
+      'an open query keeps ALTER TABLE away, and what follows it sees the rows that it saw: no nulls')
 fault('number for a worker without a point', FILE,
       'private = lappend(private, makeFloat(psprintf("%.1f", r->rows)));',
       'private = lappend(private, makeFloat(psprintf("%.0f", r->rows)));', 'sql:plans')

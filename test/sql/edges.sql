@@ -125,3 +125,7 @@ CREATE TABLE wtest.levels AS SELECT hashint4(i) AS k FROM generate_series(1, 400
 ANALYZE wtest.levels;
 SELECT wtest.property('ANALYZE, TIMING OFF', 'SELECT k FROM wtest.levels ORDER BY k', 'Disk')::int < 1.4 * 400000 * 16 / 1024 AS used_again;
 DROP TABLE wtest.levels;
+
+-- Keys that differ behind their prefixes, in several runs of which all fit into memory at once.
+SET work_mem = '256kB';
+SELECT wtest.compare_as_set('SELECT s.id, a.many FROM wtest.alike a, generate_series(1, 10) s(id) ORDER BY a.many, s.id') AS gathered;
