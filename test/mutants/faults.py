@@ -249,7 +249,7 @@ fault('one run too many', FILE, 'while (f->nruns > f->fan_in)', 'while (f->nruns
       't:accounting sql:merge')
 fault('merged into the same level', FILE,
       'run = write_merged(f, merge_runs(p, n), entries, level + 1);',
-      'run = write_merged(f, merge_runs(p, n), entries, level);', 'sql:merge')
+      'run = write_merged(f, merge_runs(p, n), entries, level);', 'sql:edges')
 FILE = 'merge/stream.c'
 fault('run read past its block', FILE, 'n = Min(n - first, max - done);', 'n = Min(n, max - done);',
       'sql:cursors')
