@@ -6,6 +6,7 @@
 #   make check         install what is missing, build, run every test on private servers
 #   make check-core    PostgreSQL's own suites with every sort taken by WiscSort (test/core/run)
 #   make check-matrix  all of this for PostgreSQL 15, 17 and 18 (test/matrix; for maintainers)
+#   make mutants       does a test notice each of the one-line faults of test/mutants? (an hour)
 #   make demo          the main job against core (ROWS=10000000)
 #
 # A line a step is printed; V=1 shows the commands.  To build outside the source:
@@ -75,6 +76,9 @@ check-core:
 check-matrix:
 	test/matrix $(VERSIONS)
 
+mutants:
+	test/mutants/run --pg-config $(PG_CONFIG) $(CHECK_OPTS)
+
 demo:
 	.ci/deps demo
 	$(again) all bench/gensort
@@ -109,7 +113,7 @@ in_source = $(patsubst $(source)/%,%,$(wildcard $(addprefix $(source)/,$(1))))
 SOURCES := $(sort $(call in_source,src/*.c src/*/*.c src/exec/below/*.c))
 OBJS := $(SOURCES:.c=.o)
 UNIT_TESTS := $(basename $(sort $(call in_source,test/unit/test_*.c)))
-REGRESS = setup types multi plans cursors executor joins merge threads heap keys explain errors corner
+REGRESS = setup types multi plans cursors executor joins merge threads heap keys explain errors corner edges
 REGRESS_OPTS = --inputdir=$(source)/test --outputdir=test/out --encoding=UTF8 --no-locale
 REGRESS_PREP = test/out
 

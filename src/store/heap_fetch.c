@@ -79,7 +79,12 @@ put_row(char *to, uint64 pointer, const char *row, Size length)
 
 	memcpy(to + WS_ROW_FRONT, &front, sizeof(front));
 	copy_bytes(to + UNSTORED, row + UNSTORED, length - UNSTORED);
-	/* never both bits, which would make it a composite value (row.h) */
+
+	/*
+	 * Never both bits, which would make it a composite value (row.h).  No row of
+	 * a page has both, unless the page is damaged: then nobody shall look here for
+	 * the version of a type.
+	 */
 	((HeapTupleHeader) to)->t_infomask &= ~HEAP_XMAX_COMMITTED;
 }
 

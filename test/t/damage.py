@@ -4,6 +4,7 @@ an ERROR with SQLSTATE XX001 that names the file, never a crash and never a
 wrong row; the session goes on and nothing is left behind."""
 
 import os
+import struct
 import threading
 
 import common
@@ -79,6 +80,23 @@ def swap(path):
         f.write(two + one)
 
 
+def headers(change):
+    """Changes the header of each row of the spool: the fields t_infomask2 and t_infomask, which
+    hold its number of columns and its length (store/row.h)."""
+    def damage(path):
+        with open(path, 'rb') as f:
+            data = bytearray(f.read())
+        for at in range(26, len(data) - 6, 8):
+            columns, mask, offset = struct.unpack_from('<HHB', data, at)
+            if columns & 0x7FF == 3 and offset == 24:
+                struct.pack_into('<HH', data, at, *change(columns, mask))
+        overwrite(path, 0, data)
+    return damage
+
+
+HEADER_DAMAGE = [('with a column too many', headers(lambda columns, mask: (columns + 1, mask))),
+                 ('with rows longer than the file',
+                  headers(lambda columns, mask: (columns | 0xE000, mask & 0xF | 0xF3E0)))]
 SPOOL_DAMAGE = [('emptied', cut(0)), ('cut in half', cut(0.5)), ('short of its last page', cut(0.99)),
                 ('zeros in its middle', fill(0, 0.3, 0.7)), ('ones in its middle', fill(255, 0.3, 0.7))]
 RUN_DAMAGE = [('emptied', cut(0)), ('cut in half', cut(0.5)), ('zeros behind its start', fill(0, 0.1)),
@@ -103,6 +121,59 @@ def while_reading():
         healthy(cluster, 'damage while reading')
 
 
+def rows_of_keys():
+    """The same where rows are made of the entries alone."""
+    with common.server() as cluster:
+        table(cluster)
+        for scroll in ('NO SCROLL', 'SCROLL'):
+            for name, damage in RUN_DAMAGE:
+                for threads in (0, 1):
+                    cursor_case(cluster, scroll, RUN, 'run file %s, %s, %d threads, keys' % (name, scroll, threads),
+                                damage, helped(cluster, '256kB', threads, 'heap'),
+                                'SELECT k FROM t ORDER BY k')
+        healthy(cluster, 'damage to keys')
+
+
+def row_headers():
+    """Rows whose headers make no sense, while they are read."""
+    with common.server() as cluster:
+        table(cluster)
+        for name, damage in HEADER_DAMAGE:
+            for memory, threads in (('64kB', 0), ('256kB', 1)):
+                cursor_case(cluster, 'NO SCROLL', SPOOL, 'spool file %s, %d threads' % (name, threads),
+                            damage, helped(cluster, memory, threads, 'spool'))
+        healthy(cluster, 'damage to headers')
+
+
+def two_faults():
+    """Two pages that cannot be read, of two sorts, with the first error caught in a function."""
+    with common.server() as cluster:
+        table(cluster)
+        cur = helped(cluster, '256kB', 0, 'spool')
+        cur.execute('''
+            CREATE FUNCTION caught(c refcursor) RETURNS int LANGUAGE plpgsql AS $$
+            DECLARE
+                r record;
+            BEGIN
+                LOOP
+                    FETCH c INTO r;
+                    EXIT WHEN NOT FOUND;
+                END LOOP;
+                RETURN 0;
+            EXCEPTION WHEN data_corrupted THEN
+                RETURN 1;
+            END $$''')
+        cur.execute('BEGIN')
+        for name in 'a', 'b':
+            cur.execute('DECLARE %s NO SCROLL CURSOR FOR %s' % (name, QUERY))
+            cur.execute('MOVE 50 IN ' + name)
+        for path in files(cluster, SPOOL):
+            cut(0)(path)
+        both = "DO $$ BEGIN IF caught('a') + caught('b') <> 2 THEN RAISE 'no error'; END IF; END $$"
+        equal(error(cur, both), (None, ''), 'two faults in one statement, both caught')
+        healthy(cluster, 'two faults')
+
+
 def helped(cluster, memory, threads, store):
     """A session that leaves to helper threads all it can, or nothing."""
     settings = {'wiscsort.%s_threads' % work: threads for work in ('read', 'sort', 'write')}
@@ -110,10 +181,10 @@ def helped(cluster, memory, threads, store):
     return session(cluster, work_mem=memory, **({} if common.options.core else settings))
 
 
-def cursor_case(cluster, scroll, magic, name, damage, cur):
+def cursor_case(cluster, scroll, magic, name, damage, cur, query=QUERY):
     pid = common.backend(cur)
     cur.execute('BEGIN')
-    cur.execute('DECLARE c %s CURSOR FOR %s' % (scroll, QUERY))
+    cur.execute('DECLARE c %s CURSOR FOR %s' % (scroll, query))
     first = rows(cur, 'FETCH 50 FROM c')
     found = files(cluster, magic)
     if not check(found, name + ': there is such a file', cluster.temp_files()):
@@ -185,6 +256,9 @@ def main():
     with common.server() as cluster:
         table(cluster)
         uses(session(cluster, work_mem='64kB'), QUERY)
+    two_faults()
+    row_headers()
+    rows_of_keys()
     while_reading()
     before_the_merge()
 

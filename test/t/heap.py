@@ -7,6 +7,7 @@ HEAP_SECONDS=1800 test/t/heap.py --only busy_moving    as long as one likes
 
 import glob
 import os
+import struct
 import time
 
 import churn
@@ -96,6 +97,24 @@ def no_line_pointers(path):
             f.write(bytes(40))
 
 
+def dead_line_pointers(path):
+    """Every line pointer of these pages says that its row, which is there, is dead."""
+    with open(path, 'r+b') as f:
+        for page in range(20, os.path.getsize(path) // 8192):
+            f.seek(page * 8192 + 24)
+            pointers = [struct.unpack('<I', f.read(4))[0] | 3 << 15 for _ in range(10)]
+            f.seek(page * 8192 + 24)
+            f.write(struct.pack('<10I', *pointers))
+
+
+def no_room_for_line_pointers(path):
+    """The headers of these pages say that there are no line pointers, which are there."""
+    with open(path, 'r+b') as f:
+        for page in range(20, os.path.getsize(path) // 8192):
+            f.seek(page * 8192 + 12)
+            f.write(struct.pack('<H', 24))
+
+
 def half(path):
     os.truncate(path, os.path.getsize(path) // 2 // 8192 * 8192)
 
@@ -105,6 +124,11 @@ def damage():
     if common.options.core:
         return
     damage_case('line pointers gone', False, no_line_pointers, [DAMAGED], 'of table "d" is gone')
+    damage_case('line pointers dead', False, dead_line_pointers, [DAMAGED], 'of table "d" is gone')
+    damage_case('line pointers behind the last', False, no_room_for_line_pointers, [DAMAGED],
+                'of table "d" is gone')
+    damage_case('line pointers gone, through buffers', False, no_line_pointers, [DAMAGED],
+                'of table "d" is gone', **{'wiscsort.direct_read': 'off'})
     damage_case('checksum failure', True, no_line_pointers, [DAMAGED], 'invalid page in block')
     damage_case('file cut in half', False, half, [DAMAGED], 'could not read')
     damage_case('file cut in half, checksums', True, half, [DAMAGED], 'could not read')
