@@ -43,7 +43,7 @@ endif
 again = $(MAKE) --no-print-directory -f '$(self)'
 
 cleaning := clean distclean maintainer-clean
-early := check check-core check-matrix demo
+early := check check-core check-matrix demo mutants
 
 # `make -j8 clean all`: one goal after the other, in a make each.
 ifneq ($(and $(filter $(cleaning),$(MAKECMDGOALS)),$(filter-out $(cleaning),$(MAKECMDGOALS))),)
