@@ -37,6 +37,7 @@ typedef struct KeysStore
 	uint64		first;			/* number of the current batch's first row */
 	Size		head;			/* next entry of the current batch */
 	KeysBatch  *current;
+	char		apart[PG_CACHE_LINE_SIZE];	/* what follows is the helper's, too */
 	KeysBatch	batches[2];
 } KeysStore;
 

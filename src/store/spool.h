@@ -57,10 +57,7 @@ typedef struct WsSpool
 	const char *map;			/* its bytes */
 	int64		mapped;			/* bytes of it */
 	AttrNumber	key_natts;		/* columns that keys are made of */
-	/* handing rows out */
-	struct WsWindow *window;
-	struct WsAhead *ahead;		/* instead of the window, or NULL */
-	HeapTupleData tuple;		/* what the slot points to */
+	struct WsSpoolOutput *output;	/* NULL until rows are handed out */
 } WsSpool;
 
 extern WsSpool *ws_spool_create(const WsStoreContext *context);
@@ -157,14 +154,30 @@ struct WsAhead
 	WsStream   *stream;
 	Size		max_rows;		/* of a batch */
 	Size		arena_bytes;	/* of a batch */
+	char		apart[PG_CACHE_LINE_SIZE];	/* what follows changes with every row */
 	int			current;
 	Size		head;			/* next row of the current batch */
 	Size		prefetched;		/* rows of it prefetched or copied */
+	char		apart_too[PG_CACHE_LINE_SIZE];
 	WsAheadBatch batches[WS_AHEAD_BATCHES];
 };
 
 extern WsAhead *ws_ahead_create(WsSpool *spool, WsStream *stream, Size memory);
 extern bool ws_ahead_next(WsAhead *ahead, HeapTuple tuple);
 extern void ws_ahead_stop(WsAhead *ahead);
+
+/*
+ * ---- spoolstore.c: the spool as a store ----
+ *
+ * Written with every row that is handed out: not in one cache line with what the helper reads for every
+ * row that it copies (10 M rows of 16 bytes: 2.9 s instead of 2.2 s).
+ */
+typedef struct WsSpoolOutput
+{
+	char		apart[PG_CACHE_LINE_SIZE];
+	WsAhead    *ahead;			/* instead of the window, or NULL */
+	HeapTupleData tuple;		/* what the slot points to */
+	WsWindow	window;
+} WsSpoolOutput;
 
 #endif							/* WS_SPOOL_H */

@@ -36,28 +36,28 @@ open_rows(WsStore *store, WsStream *stream, Size memory)
 {
 	WsSpool    *spool = (WsSpool *) store;
 
-	spool->window = palloc(sizeof(WsWindow));
-	ws_window_init(spool->window, spool, stream);
+	spool->output = palloc0(sizeof(WsSpoolOutput));
+	ws_window_init(&spool->output->window, spool, stream);
 	if (!spool->request->random_access)
-		spool->ahead = ws_ahead_create(spool, stream, memory);
+		spool->output->ahead = ws_ahead_create(spool, stream, memory);
 }
 
 static bool
 get(WsStore *store, TupleTableSlot *slot)
 {
-	WsSpool    *spool = (WsSpool *) store;
-	bool		found = spool->ahead != NULL ? ws_ahead_next(spool->ahead, &spool->tuple) :
-		ws_window_next(spool->window, &spool->tuple);
+	WsSpoolOutput *output = ((WsSpool *) store)->output;
+	bool		found = output->ahead != NULL ? ws_ahead_next(output->ahead, &output->tuple) :
+		ws_window_next(&output->window, &output->tuple);
 
 	if (likely(found))
-		ExecStoreHeapTuple(&spool->tuple, slot, false);
+		ExecStoreHeapTuple(&output->tuple, slot, false);
 	return found;
 }
 
 static void
 seek(WsStore *store, uint64 position)
 {
-	ws_window_seek(((WsSpool *) store)->window, position);
+	ws_window_seek(&((WsSpool *) store)->output->window, position);
 }
 
 static void
@@ -65,7 +65,8 @@ close_store(WsStore *store)
 {
 	WsSpool    *spool = (WsSpool *) store;
 
-	ws_ahead_stop(spool->ahead);
+	if (spool->output != NULL)
+		ws_ahead_stop(spool->output->ahead);
 	ws_spool_destroy(spool);
 }
 
