@@ -343,6 +343,16 @@ ws_left_to_core(PlannerInfo *root, const Path *input, List *pathkeys, const RelO
 	if (comparisons_lose(root, pathkeys, input->rows))
 		return "a comparison function would have many rows to decide about";
 	s = rel != NULL ? heap_shape(input, pathkeys, rel, relid) : spool_shape(input, pathkeys);
+	if (rel != NULL)
+	{
+		double		random_page;
+		double		seq_page;
+
+		/* on persistent memory, and where random reads are said to be as cheap, no cache is needed */
+		get_tablespace_page_costs(rel->reltablespace, &random_page, &seq_page);
+		if (random_page <= seq_page)
+			s.table = 0;
+	}
 	return cache_refusal(&s);
 }
 
