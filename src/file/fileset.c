@@ -151,13 +151,6 @@ ws_file_corrupt(const WsFileSet *set, int file, const char *what)
 	ws_corrupt(set->files[file]->name, what);
 }
 
-/* Bytes written to a file so far. */
-int64
-ws_file_size(const WsFileSet *set, int file)
-{
-	return set->files[file]->size;
-}
-
 /* Bytes that all files had at most, at any time. */
 int64
 ws_fileset_peak(const WsFileSet *set)

@@ -177,7 +177,7 @@ ws_helper_start(int threads, int most, bool worthwhile)
 	sigset_t	block;
 	sigset_t	before;
 
-	if (!ws_thread_wanted(threads, worthwhile) || !ws_thread_take(most))
+	if (!ws_thread_wanted(threads, worthwhile))
 		return NULL;
 	context = AllocSetContextCreate(CurrentMemoryContext, "WiscSort helper",
 									ALLOCSET_SMALL_SIZES);
@@ -190,6 +190,13 @@ ws_helper_start(int threads, int most, bool worthwhile)
 	pthread_attr_init(&attr);
 	(void) pthread_attr_setstacksize(&attr, STACK_BYTES);
 
+	/* nothing is raised from here on until it is counted as running, or not */
+	if (!ws_thread_take(most))
+	{
+		pthread_attr_destroy(&attr);
+		MemoryContextDelete(context);
+		return NULL;
+	}
 	sigfillset(&block);
 	sigdelset(&block, SIGBUS);
 	sigdelset(&block, SIGSEGV);

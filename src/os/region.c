@@ -79,6 +79,16 @@ reserve(Size *bytes, Size least)
 	return NULL;
 }
 
+/* A small sort must not be given a 2 MB page for its 64 kB. */
+static void
+advise(char *base, Size bytes, Size limit)
+{
+#ifdef MADV_NOHUGEPAGE
+	if (limit < 8 * HUGE_PAGE)
+		(void) madvise(base, bytes, MADV_NOHUGEPAGE);
+#endif
+}
+
 /*
  * Reserves address space for `expected` bytes, in CurrentMemoryContext, whose reset releases
  * it.  The region may come to have `limit` bytes.  Nothing is committed yet; what will be is counted
@@ -99,15 +109,32 @@ ws_region_create(WsAccount *account, Size expected, Size limit)
 				(errcode(ERRCODE_OUT_OF_MEMORY),
 				 errmsg("out of memory"),
 				 errdetail("Could not reserve address space for a sort: %m")));
-#ifdef MADV_NOHUGEPAGE
-	/* A small sort must not be given a 2 MB page for its 64 kB. */
-	if (region->limit < 8 * HUGE_PAGE)
-		(void) madvise(region->base, region->reserved, MADV_NOHUGEPAGE);
-#endif
+	advise(region->base, region->reserved, region->limit);
 	region->callback.func = region_unmap;
 	region->callback.arg = region;
 	MemoryContextRegisterResetCallback(CurrentMemoryContext, &region->callback);
 	return region;
+}
+
+/* Moves what is committed to larger address space of its own, by copying it. */
+static bool
+copy_region(WsRegion *region, Size bytes, Size *grown)
+{
+	char	   *base = reserve(grown, bytes);
+
+	if (base == NULL)
+		return false;
+	advise(base, *grown, region->limit);
+	if (region->committed > 0 && mprotect(base, region->committed, PROT_READ | PROT_WRITE) != 0)
+	{
+		munmap(base, *grown);
+		return false;
+	}
+	memcpy(base + region->released, region->base + region->released,
+		   region->committed - region->released);
+	munmap(region->base, region->reserved);
+	region->base = base;
+	return true;
 }
 
 /*
@@ -119,32 +146,32 @@ bool
 ws_region_reserve(WsRegion *region, Size bytes)
 {
 	Size		grown = Min(Max(bytes, 2 * region->reserved), region->limit);
-	char	   *base;
+	Size		committed = region->committed;
+	char	   *moved = MAP_FAILED;
 
 	if (bytes <= region->reserved)
 		return true;
 	if (bytes > region->limit)
 		return false;
-	base = reserve(&grown, bytes);
-	if (base == NULL)
-		return false;
-	if (region->committed > 0 &&
-		mremap(region->base, region->committed, region->committed,
-			   MREMAP_MAYMOVE | MREMAP_FIXED, base) == MAP_FAILED)
+	bytes = TYPEALIGN(page_size(), bytes);
+	grown = TYPEALIGN(page_size(), grown);
+
+	/* fails, and changes nothing, if the system does not have it as one piece, or has no more */
+	if (committed > 0)
+		moved = mremap(region->base, committed, grown, MREMAP_MAYMOVE);
+	if (moved == MAP_FAILED)
 	{
-		/* it is not one piece for the system: then its bytes have to move */
-		if (mprotect(base, region->committed, PROT_READ | PROT_WRITE) != 0)
-		{
-			munmap(base, grown);
+		if (!copy_region(region, bytes, &grown))
 			return false;
-		}
-		memcpy(base + region->released, region->base + region->released,
-			   region->committed - region->released);
-		munmap(region->base, region->reserved);
 	}
-	else if (region->reserved > region->committed)
-		munmap(region->base + region->committed, region->reserved - region->committed);
-	region->base = base;
+	else
+	{
+		(void) mprotect(moved + committed, grown - committed, PROT_NONE);
+		/* the rest of what was reserved; before it may be somebody else's by now */
+		if (region->reserved > committed)
+			munmap(region->base + committed, region->reserved - committed);
+		region->base = moved;
+	}
 	region->reserved = grown;
 	return true;
 }

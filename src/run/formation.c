@@ -138,7 +138,7 @@ piece_chore(WsChore *chore)
 static void
 submit_piece(WsFormation *f, WsPiece *p, bool write)
 {
-	if (f->helper == NULL)
+	if (f->helper == NULL || p->n == 0)
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (!p->sorted)
@@ -275,7 +275,8 @@ start_helper(WsFormation *f, Size bytes)
 static void
 next_piece(WsFormation *f)
 {
-	int			next = (f->current + 1) % f->npieces;
+	/* the current one may be behind the last: memory can turn out to be less (ws_formation_make_room) */
+	int			next = f->current + 1 < f->npieces ? f->current + 1 : 0;
 	WsPiece    *p = close_piece(f);
 
 	if (!f->overflowed)
@@ -345,6 +346,7 @@ ws_formation_make_room(WsFormation *f)
 						 errdetail("No address space is left for a sort.")));
 			map->capacity = map->room;
 			f->npieces = (int) ((map->capacity + f->piece - 1) / f->piece);
+			f->fan_in = (int) Max(2, Min((Size) f->fan_in, map->region->reserved / f->block_size));
 			f->end = piece_entries(f, f->current, &room) - map->entries;
 			f->end += room;
 		}

@@ -298,12 +298,6 @@ ws_file_corrupt(const WsFileSet *set, int file, const char *what)
 }
 
 int64
-ws_file_size(const WsFileSet *set, int file)
-{
-	return memfile(set, file)->size;
-}
-
-int64
 ws_fileset_peak(const WsFileSet *set)
 {
 	return set->peak;

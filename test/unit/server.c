@@ -20,12 +20,6 @@
 #include "pgstat.h"
 #include "storage/lwlock.h"
 
-#undef mmap
-#undef munmap
-#undef mremap
-#undef mprotect
-#undef pthread_create
-#undef pthread_join
 #undef vprintf
 #undef vsnprintf
 #undef strerror
@@ -408,11 +402,24 @@ count_mapped(int64 bytes)
 	server.mapped_peak = Max(server.mapped_peak, server.mapped);
 }
 
+static bool
+no_more_address_space(void)
+{
+	server.reserves++;
+	if (server.reserves_fail_from == 0 || server.reserves < server.reserves_fail_from)
+		return false;
+	errno = ENOMEM;
+	return true;
+}
+
 void *
 server_mmap(void *addr, size_t n, int prot, int flags, int fd, off_t offset)
 {
-	void	   *base = mmap(addr, n, prot, flags, fd, offset);
+	void	   *base = MAP_FAILED;
 
+	if (prot == PROT_NONE && no_more_address_space())
+		return base;
+	base = mmap(addr, n, prot, flags, fd, offset);
 	if (base != MAP_FAILED)
 		count_mapped((int64) n);
 	return base;
@@ -425,14 +432,13 @@ server_munmap(void *addr, size_t n)
 	return munmap(addr, n);
 }
 
-/* What is moved replaces a part of another mapping. */
 void *
-server_mremap(void *old, size_t n, size_t newn, int flags, void *to)
+server_mremap(void *old, size_t n, size_t newn, int flags)
 {
-	void	   *base = mremap(old, n, newn, flags, to);
+	void	   *base = no_more_address_space() ? MAP_FAILED : mremap(old, n, newn, flags);
 
 	if (base != MAP_FAILED)
-		count_mapped(-(int64) n);
+		count_mapped((int64) newn - (int64) n);
 	return base;
 }
 
@@ -484,7 +490,7 @@ server_begin(void)
 	}
 	server.errors = server.sqlstate = 0;
 	server.message[0] = server.detail[0] = '\0';
-	server.checks = server.commits = server.starts = server.started = 0;
+	server.checks = server.commits = server.reserves = server.starts = server.started = 0;
 	server.memory_peak = server.memory;
 	server.mapped_peak = server.mapped;
 	InterruptPending = server.cancel_at > 0;
@@ -526,9 +532,10 @@ server_left(void)
 	return what;
 }
 
+/* for the sources that are included next */
 #define mmap(a, n, p, f, fd, o)		server_mmap(a, n, p, f, fd, o)
 #define munmap(a, n)				server_munmap(a, n)
-#define mremap(o, n, m, f, t)		server_mremap(o, n, m, f, t)
+#define mremap(a, n, m, f)			server_mremap(a, n, m, f)
 #define mprotect(a, n, p)			server_mprotect(a, n, p)
 #define pthread_create(t, a, s, x)	server_thread_create(t, a, s, x)
 #define pthread_join(t, r)			server_thread_join(t, r)

@@ -48,6 +48,8 @@ typedef struct Server
 	long		cancel_at;
 	long		commits;		/* mprotect that makes memory usable */
 	long		commit_fails_at;
+	long		reserves;		/* address space asked for */
+	long		reserves_fail_from;	/* this call and all behind it */
 	long		starts;			/* of threads */
 	long		start_fails_at;
 	long		started;		/* threads in all */
@@ -68,20 +70,13 @@ extern bool server_try(void (*body) (void *arg), void *arg);
 /* Nothing of all this is left: NULL; otherwise what is. */
 extern const char *server_left(void);
 
-/* For sources that are included. */
+/* What sources that are included call instead of the system (see the end of server.c). */
 extern void *server_mmap(void *addr, size_t n, int prot, int flags, int fd, off_t offset);
 extern int	server_munmap(void *addr, size_t n);
-extern void *server_mremap(void *old, size_t n, size_t newn, int flags, void *to);
+extern void *server_mremap(void *old, size_t n, size_t newn, int flags);
 extern int	server_mprotect(void *addr, size_t n, int prot);
 extern int	server_thread_create(pthread_t *thread, const pthread_attr_t *attr,
 								 void *(*start) (void *), void *arg);
 extern int	server_thread_join(pthread_t thread, void **result);
-
-#define mmap(a, n, p, f, fd, o)		server_mmap(a, n, p, f, fd, o)
-#define munmap(a, n)				server_munmap(a, n)
-#define mremap(o, n, m, f, t)		server_mremap(o, n, m, f, t)
-#define mprotect(a, n, p)			server_mprotect(a, n, p)
-#define pthread_create(t, a, s, x)	server_thread_create(t, a, s, x)
-#define pthread_join(t, r)			server_thread_join(t, r)
 
 #endif							/* WS_UNIT_SERVER_H */

@@ -306,6 +306,34 @@ no_threads(void)
 	finish();
 }
 
+/*
+ * The system gives no more address space, from the n-th time on that it is asked: what is there is used,
+ * and runs are written.  Also where that ends with a piece.
+ */
+static void
+no_address_space(int kind, int threads)
+{
+	Job			job = {.what = "no more address space", .kind = kind, .distinct = 50, .expected = 10,
+		.vectorised = threads > 0, .threads = threads, .bytes = 1024 * 1024, .disk_bytes = 1024 * 1024,
+	.block_size = 1024, .n = 20000 / SCALE};
+	bool		right = true;
+	long		n = 2;
+
+	prepare((Wanted) {.job = job});
+	for (;; n++)
+	{
+		server.reserves_fail_from = n;
+		right &= server_try(form, NULL) && w.job.wrong == 0 && server_left() == NULL;
+		if (server.reserves < n)
+			break;
+		right &= w.overflowed;
+	}
+	server.reserves_fail_from = 0;
+	finish();
+	CHECK(right && n > 2, "%s, pieces of %zu, %s, %s: %ld times", job.what, piece_entries_wanted,
+		  fake_keys[kind].name, threads ? "helper" : "alone", n - 2);
+}
+
 int
 main(void)
 {
@@ -313,7 +341,13 @@ main(void)
 
 	for (int threads = 0; threads < 2; threads++)
 		for (int i = 0; i < lengthof(kinds); i++)
+		{
 			jobs(kinds[i], threads);
+			no_address_space(kinds[i], threads);
+			piece_entries_wanted = 1024;	/* 64 kB are four pieces */
+			no_address_space(kinds[i], threads);
+			piece_entries_wanted = 1000;
+		}
 	shared("a shared last piece, kept", false, 0);
 	shared("a shared last piece, as one run", true, 0);
 	shared("a shared last piece, written", false, 2 * 1024 * 1024);
