@@ -49,15 +49,17 @@ DISTRIBUTIONS = {
     'nulls': 'CASE WHEN hashint8extended(i, 7) % 10 <> 0 THEN ' + RANDOM + ' END',
     'few': '(hashint8extended(i, %d) & 1048575) %% 100 * ({max} / 100)' % SEED,
 }
-SHAPES = ('table', 'join', 'sortbench_ascii', 'sortbench_binary')
-CACHES = ('shared', 'cached', 'cold')
+SHAPES = ('table', 'join', 'sortbench_ascii', 'sortbench_binary', 'own')
+CACHES = ('shared', 'cached', 'cold', 'limited')
 CONSUMERS = ('count', 'copy', 'keys', 'limit')
 
 DEFAULTS = {
     'case': None, 'name': None, 'shape': 'table', 'width': 100, 'key': 'int8', 'work_mem': '64MB',
     'distribution': 'random', 'cache': 'cached', 'rows': None, 'pairs': None,
-    'consume': 'count', 'need': None, 'settings': {}, 'core_settings': {},
+    'consume': 'count', 'need': None, 'settings': {}, 'core_settings': {}, 'core_allowed': False,
+    'memory': None, 'create': None, 'select': None, 'order_by': None, 'count': None,
 }
+OWN = ('create', 'select', 'count')         # what a cell of the shape `own` says, with or without order_by
 
 
 class CaseError(Exception):
@@ -79,6 +81,11 @@ class Cell:
             if getattr(self, field) not in known:
                 raise CaseError('%s %r is none of %s'
                                 % (field, getattr(self, field), ', '.join(known)))
+        if (self.shape == 'own') != all(getattr(self, field) for field in OWN):
+            raise CaseError('%s: the shape own, and no other, has %s' % (self.name, ', '.join(OWN)))
+        if (self.cache == 'limited') != (self.memory is not None):
+            raise CaseError('%s: the cache limited, and no other, has memory' % self.name)
+        self.found_rows = None      # of the shape own: what the query returns, once that is known
         if self.rows is None:
             self.rows = rows if self.width <= NARROW else max(rows // 5, 1)
         if self.name is None:
@@ -92,6 +99,8 @@ class Cell:
     @property
     def answer_rows(self):
         """Rows that the measured query returns or counts."""
+        if self.shape == 'own':
+            return self.found_rows
         return min(self.rows, 1000) if self.consume == 'limit' else self.rows
 
     # --- data -----------------------------------------------------------
@@ -101,6 +110,8 @@ class Cell:
         """What the data depend on: equal for cells that can share tables."""
         if self.shape == 'table':
             return (self.shape, self.rows, self.width, self.key, self.distribution)
+        if self.shape == 'own':
+            return (self.shape, self.rows, tuple(self.create))
         return (self.shape, self.rows)
 
     @property
@@ -123,6 +134,8 @@ class Cell:
             return ['CREATE TABLE t (k bytea, v bytea)']
         if self.shape == 'join':
             return self._join_sql()
+        if self.shape == 'own':
+            return [statement.format(rows=self.rows) for statement in self.create]
         columns, key_bytes = KEYS[self.key]
         if self.width <= 16:
             filler_type, filler = 'int8', 'hashint8extended(i, 3)'
@@ -155,9 +168,13 @@ class Cell:
 
     @property
     def order(self):
+        if self.shape == 'own':
+            return self.order_by
         return ORDER.get(self.key, 'k') if self.shape == 'table' else 'k'
 
     def _source(self, ordered):
+        if self.shape == 'own':
+            return self.select + (' ORDER BY ' + self.order if ordered and self.order else '')
         select = 'SELECT * FROM t'
         if self.consume == 'keys':
             select = 'SELECT %s FROM t' % self.order.replace(' DESC', '')
@@ -173,6 +190,8 @@ class Cell:
         last = 'count(part), count(v), count(name)' if self.shape == 'join' else 'count(v)'
         if self.consume == 'keys':
             last = 'count(k)'
+        if self.shape == 'own':
+            last = self.count
         return 'SELECT %s FROM (%s OFFSET 0) s' % (last, self._source(ordered))
 
     def explainable(self):
@@ -187,6 +206,8 @@ class Cell:
     def check_query(self):
         """(rows, sum of the row hashes, rows smaller than their predecessor)
         of the sorted result, in the order in which it arrives."""
+        if self.shape == 'own':
+            return self._own_check()
         lags, bad = 'lag(k, 1, k) OVER () AS p', 'coalesce(p > k, p IS NULL AND k IS NOT NULL)'
         if 'k2' in self.order:
             lags += ', lag(k2, 1, k2) OVER () AS p2'
@@ -194,6 +215,17 @@ class Cell:
         return ('SELECT count(*), sum(hash), count(*) FILTER (WHERE %s) FROM (SELECT k%s, '
                 'hash_record_extended(s, 0) AS hash, %s FROM (%s OFFSET 0) s) w'
                 % (bad, ', k2' if 'k2' in self.order else '', lags, self._source(True)))
+
+
+    def _own_check(self):
+        """The same for any ORDER BY: no row's rank may be less than its predecessor's."""
+        if not self.order:
+            return 'SELECT count(*), sum(hash_record_extended(s, 0)), 0 FROM (%s OFFSET 0) s' % self.select
+        arrived = ('SELECT s.*, hash_record_extended(s, 0) AS hash, row_number() OVER () AS arrival FROM (%s OFFSET 0) s'
+                   % self._source(True))
+        ranked = 'SELECT hash, arrival, rank() OVER (ORDER BY %s) AS place FROM (%s) s' % (self.order, arrived)
+        return ('SELECT count(*), sum(hash), count(*) FILTER (WHERE place < before) FROM (SELECT hash, place, '
+                'lag(place) OVER (ORDER BY arrival) AS before FROM (%s) s) w' % ranked)
 
 
 def _text(i, length):
@@ -225,8 +257,11 @@ def case_cells(names, rows):
         chosen = [c for c in cases[base]['cells'] if part in c.get('name', '')]
         if not chosen:
             raise CaseError('no cell of %s has %r in its name' % (base, part))
-        pairs = cases[base].get('pairs')
-        cells += [Cell({'pairs': pairs, **c, 'case': base}, rows) for c in chosen]
+        pairs, create = cases[base].get('pairs'), cases[base].get('create', {})
+        for c in chosen:
+            if 'create' in c:
+                c = {**c, 'create': create[c['create']]}
+            cells.append(Cell({'pairs': pairs, **c, 'case': base}, rows))
     return cells
 
 

@@ -22,6 +22,7 @@ import time
 
 from cells import HERE
 from cluster import Cluster, ClusterError, RssSampler, end_if_told
+from memgroup import MemoryGroup, MemoryGroupError
 
 import psycopg2
 
@@ -73,7 +74,8 @@ class Bench:
         self.pg_config, self.core_only, self.progress = pg_config, core_only, progress
         self.cluster = None
         self.dataset = None
-        self.state = None           # (dataset, cache) that the server was started for
+        self.state = None           # (dataset, cache, memory) that the server was started for
+        self.group = None           # the memory cgroup that it is in
 
     def __enter__(self):
         return self
@@ -84,7 +86,9 @@ class Bench:
     def close(self):
         if self.cluster is not None:
             self.cluster.close()
-        self.cluster = self.dataset = self.state = None
+        if self.group is not None:
+            self.group.close()
+        self.cluster = self.dataset = self.state = self.group = None
 
     def server(self):
         """The running cluster; creates one where there is none."""
@@ -124,8 +128,8 @@ class Bench:
         self.dataset = self.state = None
         started = time.monotonic()
         server = self.server()
-        if server.settings['shared_buffers'] != CACHED_BUFFERS:
-            server.restart({'shared_buffers': CACHED_BUFFERS})
+        if self.group is not None or server.settings['shared_buffers'] != CACHED_BUFFERS:
+            self.restart(CACHED_BUFFERS, None)
         conn = server.connect()
         cur = conn.cursor()
         cur.execute('DROP TABLE IF EXISTS t, d')
@@ -159,20 +163,33 @@ class Bench:
 
     def prepare_cache(self, cell):
         """Restarts the server in the state the cell asks for."""
-        if self.state == (cell.dataset, cell.cache):
+        if self.state == (cell.dataset, cell.cache, cell.memory):
             return
         server = self.server()
         size = sum(os.path.getsize(path) for path in self.files(cell))
         buffers = CACHED_BUFFERS
         if cell.cache == 'shared':
             buffers = '%dMB' % (size * 1.1 / 2**20 + 128)
-        server.restart({'shared_buffers': buffers})
+        self.restart(buffers, cell.memory)
+        if cell.cache == 'limited':
+            self.drop(self.files(cell))     # what others have read does not count against the group
         if cell.cache == 'shared':
             if not self._extension(PREWARMED):
                 raise Refused('cache=shared needs the extension ' + PREWARMED)
             for table in cell.tables:
                 server.psql("SELECT pg_prewarm('%s')" % table)
-        self.state = (cell.dataset, cell.cache)
+        self.state = (cell.dataset, cell.cache, cell.memory)
+
+    def restart(self, buffers, memory):
+        """Restarts the server, in a memory cgroup of so many MB if memory is not None."""
+        server = self.server()
+        server.restart({'shared_buffers': buffers})     # outside of any group again
+        if self.group is not None:
+            self.group.close()
+            self.group = None
+        if memory is not None:
+            self.group = MemoryGroup(memory)
+            self.group.add(server.pid)
 
     def files(self, cell):
         """The files of the cell's tables."""
@@ -185,14 +202,22 @@ class Bench:
 
     @staticmethod
     def touch(cell, files):
-        """Reads the files into the page cache, or, for cold, drops them."""
+        """Reads the files into the page cache, or, for cold, drops them.  In limited memory the
+        server has read what it has."""
+        if cell.cache == 'cold':
+            Bench.drop(files)
+        elif cell.cache != 'limited':
+            for path in files:
+                with open(path, 'rb', buffering=0) as f:
+                    while f.read(READ_CHUNK):
+                        pass
+
+    @staticmethod
+    def drop(files):
+        """Drops the files from the page cache."""
         for path in files:
             with open(path, 'rb', buffering=0) as f:
-                if cell.cache == 'cold':
-                    os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-                    continue
-                while f.read(READ_CHUNK):
-                    pass
+                os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
     # --- one cell -------------------------------------------------------
 
@@ -210,7 +235,7 @@ class Bench:
             self.check_answers(cell, sessions, result)
             self.time_pairs(cell, sessions, files, pairs, result)
             self.observe(cell, files, result)
-        except (psycopg2.Error, ClusterError, Refused, OSError) as error:
+        except (psycopg2.Error, ClusterError, MemoryGroupError, Refused, OSError) as error:
             end_if_told()      # a signal to this process stops the server first: no error of the cell
             result['error'] = ' '.join(str(error).split())
         for conn in sessions.values():
@@ -242,6 +267,7 @@ class Bench:
         with sessions['core'].cursor() as cur:
             cur.execute(cell.reference_query())
             expected = cur.fetchone()
+        cell.found_rows = expected[0]
         answer = {'rows': expected[0], 'hash': str(expected[1])}
         correct = expected[0] == cell.answer_rows
         for side in SIDES:
@@ -268,10 +294,12 @@ class Bench:
                 pair[side] = self._time(sessions[side], cell, True)
             if cell.cache == 'cold':
                 self.touch(cell, files)
-            pair['unsorted'] = self._time(sessions['core'], cell, False)
             pair['ratio'] = pair['core']['seconds'] / pair['wiscsort']['seconds']
-            taxes = [pair[side]['seconds'] - pair['unsorted']['seconds'] for side in SIDES]
-            pair['tax_ratio'] = taxes[0] / taxes[1] if min(taxes) > 0 else None
+            pair['unsorted'] = pair['tax_ratio'] = None
+            if cell.order:
+                pair['unsorted'] = self._time(sessions['core'], cell, False)
+                taxes = [pair[side]['seconds'] - pair['unsorted']['seconds'] for side in SIDES]
+                pair['tax_ratio'] = taxes[0] / taxes[1] if min(taxes) > 0 else None
             timed.append(pair)
             self.progress('  %s %s: core %.2f s, %s %.2f s, ratio %.2f'
                           % ('pair %d' % number if number else 'warm-up', pair['order'],
@@ -285,8 +313,9 @@ class Bench:
         taxes = [pair['tax_ratio'] for pair in counted]
         result['tax_ratio'] = None if None in taxes else quartiles(taxes)
         for side in SIDES + ('unsorted',):
-            result[side + '_seconds'] = statistics.median(p[side]['seconds'] for p in counted)
-        result['disk_reads'] = cell.cache != 'cold' and any(
+            result[side + '_seconds'] = statistics.median(p[side]['seconds'] for p in counted) \
+                if counted[0][side] else None
+        result['disk_reads'] = cell.cache in ('cached', 'shared') and any(
             (pair[side]['disk_read_bytes'] or 0) > DISK_READ_NOTE
             for pair in counted for side in SIDES)
 

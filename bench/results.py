@@ -30,7 +30,7 @@ SIDES = ('core', 'wiscsort')
 NEEDED = ('date', 'run', 'case', 'name')
 # Lines that agree in these measured the same thing.
 MEASURED = ('shape', 'width', 'key', 'distribution', 'work_mem', 'cache', 'rows', 'consume', 'settings',
-            'core_settings', 'core_only', 'clients')
+            'core_settings', 'core_only', 'clients', 'memory', 'create', 'select', 'order_by', 'count')
 # Server settings that say nothing about a time.
 IDLE_SETTINGS = ('DateStyle', 'TimeZone', 'lc_*', 'log_*', 'logging_collector', 'port', 'listen_addresses',
                  'unix_socket_directories', 'default_text_search_config', 'max_connections',
@@ -163,6 +163,9 @@ def cell_line(run, number, of, cell):
     for field in ('case', 'name', 'shape', 'width', 'key', 'distribution', 'work_mem', 'cache', 'rows',
                   'consume', 'settings', 'core_settings', 'need'):
         line[field] = cell[field]
+    for field in ('core_allowed', 'memory', 'create', 'select', 'order_by', 'count'):
+        if cell[field]:
+            line[field] = cell[field]
     line['core_only'] = run['core_only']
     answer = cell.get('answer', {})
     line['complete'] = 'observed' in cell and 'error' not in cell and answer['correct']
@@ -288,7 +291,8 @@ def failed(line):
 def missed(line):
     """True when a cell has a required ratio and did not reach it."""
     return bool(line.get('need')) and (
-        failed(line) or line['ratio'][1] < line['need'] or not line.get('used_wiscsort', True))
+        failed(line) or line['ratio'][1] < line['need'] or
+        not (line.get('core_allowed') or line.get('used_wiscsort', True)))
 
 
 def losses_first(lines):

@@ -31,9 +31,9 @@ ws_reader_unqueue(WsReader *reader)
 }
 
 static void
-drop(WsReader *reader)
+free_reader(WsReader *reader)
 {
-	reader->first = NULL;
+	pfree(reader);
 }
 
 /* ---- plain ---- */
@@ -52,7 +52,7 @@ wait_plain(WsReader *reader)
 	return read;
 }
 
-static const WsReaderOps plain = {ws_reader_queue, wait_plain, drop};
+static const WsReaderOps plain = {ws_reader_queue, wait_plain, free_reader};
 
 /*
  * A reader that reads when it is waited for.  `helper_safe` says that all files it will be
@@ -90,7 +90,7 @@ wait_mapped(WsReader *reader)
 	return read;
 }
 
-static const WsReaderOps mapped = {ws_reader_queue, wait_mapped, drop};
+static const WsReaderOps mapped = {ws_reader_queue, wait_mapped, free_reader};
 
 /*
  * A reader of the first `bytes` bytes of one file, through a mapping, which ends with the next

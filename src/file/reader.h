@@ -34,7 +34,7 @@ typedef struct WsReaderOps
 {
 	void		(*submit) (WsReader *reader, WsRead *read);
 	WsRead	   *(*wait) (WsReader *reader); /* the oldest; NULL if there is none */
-	void		(*close) (WsReader *reader);	/* what was submitted is dropped */
+	void		(*close) (WsReader *reader);	/* drops what was submitted; frees the reader */
 } WsReaderOps;
 
 struct WsReader

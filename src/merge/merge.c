@@ -250,9 +250,11 @@ merge_next(WsStream *stream, WsEntry *out, Size max)
 
 static const WsStreamOps merge_ops = {merge_next, merge_raise, NULL, NULL};
 
-/* Frees the merge; runs and buffers are not its own. */
+/* Frees the merge and its reader; runs and buffers are not its own. */
 void
 ws_merge_free(WsMerge *merge)
 {
+	if (merge->reader != NULL)
+		merge->reader->ops->close(merge->reader);
 	MemoryContextDelete(merge->stream.context);
 }

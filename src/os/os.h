@@ -40,11 +40,13 @@ typedef struct WsRegion
 	Size		limit;			/* bytes that it may come to have */
 	Size		committed;		/* bytes usable from base */
 	Size		released;		/* of them, no longer: at the front */
+	bool		huge_pages;		/* asked for */
 	WsAccount  *account;
 	MemoryContextCallback callback;
 } WsRegion;
 
 extern WsRegion *ws_region_create(WsAccount *account, Size expected, Size limit);
+extern void ws_region_use_huge_pages(WsRegion *region);
 extern bool ws_region_reserve(WsRegion *region, Size bytes);
 extern void ws_region_commit(WsRegion *region, Size bytes);
 extern void ws_region_shrink(WsRegion *region, Size bytes);

@@ -79,14 +79,27 @@ reserve(Size *bytes, Size least)
 	return NULL;
 }
 
-/* A small sort must not be given a 2 MB page for its 64 kB. */
+/* Unless it is asked for, a small sort is not given a 2 MB page for its 64 kB. */
 static void
-advise(char *base, Size bytes, Size limit)
+advise(const WsRegion *region, char *base, Size bytes)
 {
-#ifdef MADV_NOHUGEPAGE
-	if (limit < 8 * HUGE_PAGE)
+#ifdef MADV_HUGEPAGE
+	if (region->huge_pages)
+		(void) madvise(base, bytes, MADV_HUGEPAGE);
+	else if (region->limit < 8 * HUGE_PAGE)
 		(void) madvise(base, bytes, MADV_NOHUGEPAGE);
 #endif
+}
+
+/*
+ * Asks for huge pages, where the system has them: for a region that is read and written in no order
+ * (docs/decisions/08-helper-orders-the-window.md).
+ */
+void
+ws_region_use_huge_pages(WsRegion *region)
+{
+	region->huge_pages = true;
+	advise(region, region->base, region->reserved);
 }
 
 /*
@@ -109,7 +122,7 @@ ws_region_create(WsAccount *account, Size expected, Size limit)
 				(errcode(ERRCODE_OUT_OF_MEMORY),
 				 errmsg("out of memory"),
 				 errdetail("Could not reserve address space for a sort: %m")));
-	advise(region->base, region->reserved, region->limit);
+	advise(region, region->base, region->reserved);
 	region->callback.func = region_unmap;
 	region->callback.arg = region;
 	MemoryContextRegisterResetCallback(CurrentMemoryContext, &region->callback);
@@ -124,7 +137,7 @@ copy_region(WsRegion *region, Size bytes, Size *grown)
 
 	if (base == NULL)
 		return false;
-	advise(base, *grown, region->limit);
+	advise(region, base, *grown);
 	if (region->committed > 0 && mprotect(base, region->committed, PROT_READ | PROT_WRITE) != 0)
 	{
 		munmap(base, *grown);

@@ -39,7 +39,7 @@ sort_in_table(PlannerInfo *root, RelOptInfo *rel, Path *scan, const Path *sort, 
 		*refusal = "a sort key is not a column of the table";
 		return NULL;
 	}
-	*refusal = ws_left_to_core(root, input, pathkeys, rel, relid);
+	*refusal = ws_cache_refusal(input, pathkeys, rel, relid);
 	if (*refusal != NULL)
 		return NULL;
 	cpath = ws_wrap_heap_sort(create_sort_path(root, rel, input, pathkeys, -1.0), rel);
@@ -180,6 +180,7 @@ sort_input(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *scan, const ch
 		const char *no_table = refusal != NULL ? refusal :
 			scan == NULL ? "no scan of the table tells where its rows are" : NULL;
 		const char *no_spool;
+		const char *no_sort;
 		SortPath   *sort;
 		CustomPath *spooled = NULL;
 		CustomPath *table = NULL;
@@ -187,8 +188,14 @@ sort_input(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *scan, const ch
 		if (pathkeys_contained_in(pathkeys, input->pathkeys) ||
 			(cores_limit && pathkeys_contained_in(root->query_pathkeys, pathkeys)))
 			continue;
+		no_sort = ws_comparison_refusal(root, pathkeys, input->rows);
+		if (no_sort != NULL)
+		{
+			ws_note_left(no_sort);
+			continue;
+		}
 		sort = create_sort_path(root, rel, input, pathkeys, -1.0);
-		no_spool = ws_left_to_core(root, input, pathkeys, NULL, InvalidOid);
+		no_spool = ws_cache_refusal(input, pathkeys, NULL, InvalidOid);
 		if (no_table == NULL && !ws_keys_alone(input, pathkeys))
 			table = sort_in_table(root, rel, scan, &sort->path, pathkeys, &no_table);
 		if (no_spool == NULL && (table == NULL || ws_record_store != WS_STORE_HEAP))

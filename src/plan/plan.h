@@ -69,8 +69,8 @@ extern bool ws_sort_considered(double rows, int width);
 extern double ws_inherited_bound(PlannerInfo *root);
 extern bool ws_bound_is_cores(double bound, int width);
 extern bool ws_keys_alone(const Path *input, List *pathkeys);
-extern const char *ws_left_to_core(PlannerInfo *root, const Path *input, List *pathkeys,
-								   const RelOptInfo *rel, Oid relid);
+extern const char *ws_comparison_refusal(PlannerInfo *root, List *pathkeys, double rows);
+extern const char *ws_cache_refusal(const Path *input, List *pathkeys, const RelOptInfo *rel, Oid relid);
 extern void ws_cost_sort(Path *path, const Path *sort, const Path *input, List *pathkeys);
 extern void ws_cost_heap_sort(Path *path, const Path *sort, const Path *input, List *pathkeys,
 							  const RelOptInfo *rel, Oid relid);

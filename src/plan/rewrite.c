@@ -62,7 +62,9 @@ better_sort(Rewrite *rw, SortPath *sort, double bound)
 		!ws_sort_considered(input->rows, input->pathtarget->width) ||
 		ws_bound_is_cores(bound, input->pathtarget->width))
 		return NULL;
-	refusal = ws_left_to_core(rw->root, input, sort->path.pathkeys, NULL, InvalidOid);
+	refusal = ws_comparison_refusal(rw->root, sort->path.pathkeys, input->rows);
+	if (refusal == NULL)
+		refusal = ws_cache_refusal(input, sort->path.pathkeys, NULL, InvalidOid);
 	if (refusal != NULL)
 	{
 		ws_note_left(refusal);

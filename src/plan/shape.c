@@ -330,29 +330,39 @@ cache_refusal(const WsShape *s)
 }
 
 /*
- * Why a sort by `pathkeys` is left to core, for EXPLAIN; NULL if it is not.  `input` is what is
- * spooled, or, if `rel` is not NULL, the TIDs and keys of rows that stay in the table.
+ * Why a sort of `rows` rows by `pathkeys` is left to core whatever the store, for EXPLAIN; NULL if it
+ * is not.
  */
 const char *
-ws_left_to_core(PlannerInfo *root, const Path *input, List *pathkeys, const RelOptInfo *rel, Oid relid)
+ws_comparison_refusal(PlannerInfo *root, List *pathkeys, double rows)
 {
+	return ws_debug_force || !comparisons_lose(root, pathkeys, rows) ? NULL :
+		"a comparison function would have many rows to decide about";
+}
+
+/*
+ * Why a sort with a spool is left to core, or, if `rel` is not NULL, one with the table as its store;
+ * NULL if it is not.  `input` is what is spooled, or the TIDs and keys of rows that stay in the table.
+ */
+const char *
+ws_cache_refusal(const Path *input, List *pathkeys, const RelOptInfo *rel, Oid relid)
+{
+	double		random_page;
+	double		seq_page;
 	WsShape		s;
 
 	if (ws_debug_force)
 		return NULL;
-	if (comparisons_lose(root, pathkeys, input->rows))
-		return "a comparison function would have many rows to decide about";
-	s = rel != NULL ? heap_shape(input, pathkeys, rel, relid) : spool_shape(input, pathkeys);
-	if (rel != NULL)
+	if (rel == NULL)
 	{
-		double		random_page;
-		double		seq_page;
-
-		/* on persistent memory, and where random reads are said to be as cheap, no cache is needed */
-		get_tablespace_page_costs(rel->reltablespace, &random_page, &seq_page);
-		if (random_page <= seq_page)
-			s.table = 0;
+		s = spool_shape(input, pathkeys);
+		return cache_refusal(&s);
 	}
+	s = heap_shape(input, pathkeys, rel, relid);
+	/* on persistent memory, and where random reads are said to be as cheap, no cache is needed */
+	get_tablespace_page_costs(rel->reltablespace, &random_page, &seq_page);
+	if (random_page <= seq_page)
+		s.table = 0;
 	return cache_refusal(&s);
 }
 
@@ -380,6 +390,17 @@ ws_keys_alone(const Path *input, List *pathkeys)
 	return true;
 }
 
+static bool
+any_compared(List *pathkeys)
+{
+	ListCell   *lc;
+
+	foreach(lc, pathkeys)
+		if (is_compared(lfirst_node(PathKey, lc)))
+			return true;
+	return false;
+}
+
 /* Sets the costs of `path`, which does what core's `sort` does. */
 static void
 set_costs(Path *path, const Path *sort, const Path *input, List *pathkeys, const WsShape *shape,
@@ -387,21 +408,17 @@ set_costs(Path *path, const Path *sort, const Path *input, List *pathkeys, const
 {
 	WsProfile	profile = profile_of(tablespace);
 	WsCost		c = ws_cost(shape, &profile);
-	ListCell   *lc;
 
 	if (ws_debug_force)
 		c.startup = c.run = 0;
 	path->startup_cost = input->total_cost + c.startup;
 	path->total_cost = path->startup_cost + c.run;
-	foreach(lc, pathkeys)
+	if (!ws_debug_force && path->total_cost < sort->total_cost && any_compared(pathkeys))
 	{
-		if (ws_debug_force || !is_compared(lfirst_node(PathKey, lc)) || path->total_cost >= sort->total_cost)
-			continue;
 		/* what is cheaper by its own costs stays so */
 		path->total_cost = sort->total_cost *
 			(JUST_LESS + (1 - JUST_LESS) / 2 * path->total_cost / sort->total_cost);
 		path->startup_cost = Min(path->total_cost, Max(path->startup_cost, JUST_LESS * sort->startup_cost));
-		break;
 	}
 }
 

@@ -71,6 +71,7 @@ ws_heap_create(const WsStoreContext *context, WsStream *stream, Size memory, Siz
 	h->rel = rel;
 	h->source = ws_heap_order_create(context, stream, Min(most / sizeof(WsEntry), MAX_ROWS));
 	h->region = ws_region_create(context->account, (Size) Min(expected, (double) most), Max(most, 64 * 1024));
+	ws_region_use_huge_pages(h->region);
 	h->memory = h->least = Min(memory, h->region->limit);
 	h->single = palloc(BLCKSZ + MAXIMUM_ALIGNOF);
 	h->average = rel->rd_rel->reltuples > 0 ?

@@ -542,7 +542,7 @@ ws_spool_make_readable(WsSpool *spool)
 
 		drain(spool);
 		if (spool->reader != NULL)
-			pfree(spool->reader);
+			spool->reader->ops->close(spool->reader);
 		old = MemoryContextSwitchTo(GetMemoryChunkContext(spool));
 		spool->reader = ws_reader_mapped(spool->files, spool->file, spool->flushed);
 		MemoryContextSwitchTo(old);

@@ -2,29 +2,11 @@
 """Sorts that would lose are left to core, and EXPLAIN (VERBOSE) says why: files that would not stay in
 the page cache of the server's memory cgroup, and comparison functions that would decide too much."""
 
-import os
-
 import common
-from common import check, core, explain, healthy, skip
+from common import check, explain, healthy, skip
+from memgroup import MemoryGroup, MemoryGroupError
 
-HOME = '/sys/fs/cgroup/memory'
-LIMIT = 300 << 20
-
-
-def own_group():
-    """The v1 memory cgroup of this process, or None where there is none to write to."""
-    try:
-        with open('/proc/self/cgroup') as f:
-            path = [line.split(':', 2)[2].strip() for line in f if ':memory:' in line][0]
-    except (OSError, IndexError):
-        return None
-    group = HOME + path
-    return group if os.access(group, os.W_OK) and os.path.exists(group + '/memory.limit_in_bytes') else None
-
-
-def write(name, text):
-    with open(name, 'w') as f:
-        f.write(str(text))
+LIMIT = 300                     # MB
 
 
 def plan(cur, sql):
@@ -32,11 +14,10 @@ def plan(cur, sql):
 
 
 def memory_cgroup():
-    top = own_group()
-    if os.getuid() != 0 or top is None:
-        return skip('a server in a memory cgroup', 'only root can make one, and only where v1 is mounted')
-    group = os.path.join(top, 'wiscsort-test-%d' % os.getpid())
-    os.mkdir(group)
+    try:
+        group = MemoryGroup(LIMIT)
+    except MemoryGroupError as e:
+        return skip('a server in a memory cgroup', e)
     try:
         with common.server(shared_buffers='16MB', max_parallel_workers_per_gather='0') as cluster:
             cur = cluster.connect(work_mem='4MB').cursor()
@@ -48,11 +29,10 @@ def memory_cgroup():
             for table in ('small', 'large'):
                 found = plan(cur, 'SELECT * FROM %s ORDER BY k' % table)
                 check('WiscSort' in found, table + ': taken where memory is enough', found)
-            write(group + '/memory.limit_in_bytes', LIMIT)
-            write(group + '/cgroup.procs', cluster.pid)
+            group.add(cluster.pid)
             cur = cluster.connect(work_mem='4MB').cursor()
             with open('/proc/%d/cgroup' % common.backend(cur)) as f:
-                check('wiscsort-test' in f.read(), 'the backend is in the cgroup')
+                check('wiscsort-' in f.read(), 'the backend is in the cgroup')
             found = plan(cur, 'SELECT * FROM small ORDER BY k')
             check('(WiscSort)' in found, 'small: taken in the cgroup, too', found)
             found = plan(cur, 'SELECT * FROM large ORDER BY k')
@@ -68,10 +48,7 @@ def memory_cgroup():
             cur.connection.close()
             healthy(cluster, 'memory cgroup')
     finally:
-        try:
-            os.rmdir(group)
-        except OSError as e:
-            check(False, 'the cgroup is removed', e)
+        check(group.close(), 'the cgroup is removed')
 
 
 def formats():
