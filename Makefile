@@ -149,7 +149,7 @@ PG_CPPFLAGS += -DHAVE_ICU $(shell $(PKG_CONFIG) --cflags icu-i18n 2>/dev/null)
 endif
 PG_CPPFLAGS += -I$(source)/src
 SHLIB_LINK += -pthread
-PG_CFLAGS += -pthread -Wall -Wextra -Wno-unused-parameter -MMD -MP $(WERROR) $(SANITIZE)
+PG_CFLAGS += -pthread -fvisibility=hidden -Wall -Wextra -Wno-unused-parameter -MMD -MP $(WERROR) $(SANITIZE)
 EXTRA_CLEAN = $(UNIT_TESTS) test/unit/*.d bench/gensort test/out .build \
 	src/*.o src/*/*.o src/exec/below/*.o src/*.d src/*/*.d src/exec/below/*.d
 

@@ -5,6 +5,11 @@
  * first call of a function of the extension; all have the same effect.
  *-------------------------------------------------------------------------
  */
+/* Nothing but what the server looks up is seen from outside: calls between files need no table then. */
+#ifndef PGDLLEXPORT
+#define PGDLLEXPORT __attribute__((visibility("default")))
+#endif
+
 #include "guc.h"
 
 #include "exec/exec.h"
@@ -14,7 +19,7 @@
 
 PG_MODULE_MAGIC;
 
-void		_PG_init(void);
+PGDLLEXPORT void _PG_init(void);
 
 /* Defines the settings, registers the node, joins the planner's hook chains. */
 void
@@ -26,6 +31,7 @@ _PG_init(void)
 }
 
 PG_FUNCTION_INFO_V1(wiscsort_version);
+PGDLLEXPORT Datum wiscsort_version(PG_FUNCTION_ARGS);
 
 /*
  * wiscsort.version() returns text: the version and what it was built with.

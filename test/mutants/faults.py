@@ -207,6 +207,9 @@ fault('last block unknown', FILE,
       'return (r->loaded + 1) * ws_block_capacity(r->run.block_size) >= r->run.nentries;',
       'return (r->loaded + 2) * ws_block_capacity(r->run.block_size) >= r->run.nentries;', 'sql:merge')
 FILE = 'run/formation.c'
+fault('a piece skipped where memory ends', FILE,
+      'int			next = f->current + 1 < f->npieces ? f->current + 1 : 0;',
+      'int			next = (f->current + 1) % f->npieces;', 'unit:test_formation')
 fault('pieces left behind', FILE,
       'f->pieces[i]->entries = f->map->entries + (f->pieces[i]->entries - before);', '{}', 'sql:threads')
 fault('whole of two pieces', FILE, 'if (whole && f->current > 0)', 'if (whole && f->current > 1)',
