@@ -24,7 +24,7 @@ extern void ws_file_count_read(WsFileSet *set, Size bytes);
 extern char *ws_file_map(WsFileSet *set, int file, int64 bytes);
 extern void ws_file_failed(const WsFileSet *set, int file, bool writing, int error) __attribute__((noreturn));
 extern void ws_file_corrupt(const WsFileSet *set, int file, const char *what) __attribute__((noreturn));
-extern int64 ws_fileset_peak(const WsFileSet *set);
+extern int64 ws_fileset_bytes(const WsFileSet *set);
 extern void ws_fileset_close(WsFileSet *set);
 
 /* ---- writer.c: writes that a helper does ---- */

@@ -21,7 +21,6 @@ struct WsFileSet
 	const WsThreads *threads;
 	WsTempFile **files;
 	int			n;
-	int64		peak;			/* bytes, of all files, most at any time */
 };
 
 /* Creates an empty set in CurrentMemoryContext.  `threads` says which helpers there may be. */
@@ -57,22 +56,11 @@ ws_file_allow_helpers(WsFileSet *set, int file)
 	return ws_tempfile_allow_helpers(set->files[file]);
 }
 
-static void
-note_size(WsFileSet *set)
-{
-	int64		bytes = 0;
-
-	for (int i = 0; i < set->n; i++)
-		bytes += set->files[i]->size;
-	set->peak = Max(set->peak, bytes);
-}
-
 /* Writes `bytes` bytes at `offset`.  Raises what goes wrong. */
 void
 ws_file_write(WsFileSet *set, int file, const void *data, Size bytes, int64 offset)
 {
 	ws_tempfile_write(set->files[file], data, bytes, offset);
-	note_size(set);
 }
 
 /* Charges bytes that a helper is going to write, and makes the file that long. */
@@ -80,7 +68,6 @@ void
 ws_file_extend(WsFileSet *set, int file, Size bytes, int64 offset)
 {
 	ws_tempfile_extend(set->files[file], bytes, offset);
-	note_size(set);
 }
 
 /* The same for a file whose end is charged by ws_file_charge (tempfile.c). */
@@ -88,7 +75,6 @@ void
 ws_file_announce(WsFileSet *set, int file, Size bytes, int64 offset)
 {
 	ws_tempfile_announce(set->files[file], bytes, offset);
-	note_size(set);
 }
 
 /* Has the system get pages ready behind what helpers are writing (tempfile.c). */
@@ -151,11 +137,15 @@ ws_file_corrupt(const WsFileSet *set, int file, const char *what)
 	ws_corrupt(set->files[file]->name, what);
 }
 
-/* Bytes that all files had at most, at any time. */
+/* Bytes of all files, which never become shorter. */
 int64
-ws_fileset_peak(const WsFileSet *set)
+ws_fileset_bytes(const WsFileSet *set)
 {
-	return set->peak;
+	int64		bytes = 0;
+
+	for (int i = 0; i < set->n; i++)
+		bytes += set->files[i]->size;
+	return bytes;
 }
 
 /* Closes and deletes all files.  Nobody may be using them.  NULL is fine. */

@@ -143,7 +143,8 @@ ws_keyqueue_put(WsKeyQueue *q, Datum value, WsEntry *entry)
 	if (n > LONGEST)
 		return false;
 	b = &q->blocks[q->current];
-	if (b->rows == ROWS || b->used + n > TEXTS)
+	/* one that has been handed over takes no more, even if this text would find room */
+	if (!ws_chore_is_idle(&b->chore) || b->rows == ROWS || b->used + n > TEXTS)
 	{
 		/* the entries of all its rows are there by now */
 		if (ws_chore_is_idle(&b->chore))

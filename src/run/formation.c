@@ -200,6 +200,10 @@ empty_piece(WsFormation *f, WsPiece *p)
 	finish_piece(f, p);
 	if (p->n == 0)
 		return;
+	/* those that the helper writes are written from the same block */
+	for (int i = 0; i < f->made; i++)
+		if (f->pieces[i]->write)
+			(void) ws_helper_wait(f->helper, &f->pieces[i]->chore);
 	ws_run_write_begin(&p->writer, &f->home, p->n, f->block_size,
 					   f->next_number++, 0, f->block, false);
 	ws_run_write(&p->writer, p->entries, p->n);
@@ -493,6 +497,8 @@ ws_formation_end(WsFormation *f, bool whole, Size reading)
 	}
 	else if (f->overflowed)
 	{
+		if (!first->write)
+			empty_others(f);	/* what came before has lower numbers */
 		empty_piece(f, first);	/* the block that runs are written from is free then */
 		empty_all(f);
 	}

@@ -234,7 +234,7 @@ ws_sorter_stats(const WsSorter *sorter, WsSortStats *stats)
 	memset(stats, 0, sizeof(WsSortStats));
 	stats->runs = sorter->formation->stats;
 	stats->memory = sorter->account.peak;
-	stats->disk = ws_fileset_peak(sorter->files);
+	stats->disk = ws_fileset_bytes(sorter->files);
 	if (sorter->store->ops->stats != NULL)
 		sorter->store->ops->stats(sorter->store, &stats->store);
 }

@@ -107,8 +107,10 @@ ws_heap_seek(WsHeap *h, uint64 position)
 
 		h->source->stream->ops->seek(h->source->stream, begin);
 		restart(h, begin);
-		if (begin < position && !fill(h))
-			elog(ERROR, "sorted row " UINT64_FORMAT " is missing", begin);
+		/* a window may have fewer rows than lie before the one that is wanted */
+		while (position > h->first + h->rows)
+			if (!fill(h))
+				elog(ERROR, "sorted row " UINT64_FORMAT " is missing", position);
 	}
 	h->head = h->prefetched = (Size) (position - h->first);
 }

@@ -311,8 +311,12 @@ grow_buffer(WsSpool *spool, Size bytes)
 		grown = 0;
 		(void) ws_region_reserve(region, bytes);
 	}
-	spool->buffer = region->base + spool->origin;
 	ws_region_commit(region, spool->origin + Max(bytes, grown));
+	/* that there is no more is found out while there is room for a row, not when there is none */
+	if (spool->buffer_size == 0 &&
+		!ws_region_reserve(region, region->committed + GROWTH(region->committed)))
+		spool->store.full = true;
+	spool->buffer = region->base + spool->origin;
 	spool->room = region->committed - spool->origin;
 }
 

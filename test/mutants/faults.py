@@ -247,7 +247,8 @@ fault('errors of runs dropped', FILE, 'ws_run_read_raise(&merge->sources[i].read
 fault('blocks read not counted', FILE, 'ws_reader_count(merge->reader);', '{}', 'sql:edges')
 FILE = 'merge/passes.c'
 fault('oldest runs first', FILE, 'return (x->number < y->number) - (x->number > y->number);',
-      'return (x->number > y->number) - (x->number < y->number);', 'sql:merge')
+      'return (x->number > y->number) - (x->number < y->number);', 'sql:merge',
+      'of the runs of a level any may be merged first: entries that tie may come in any order')
 fault('one run too many', FILE, 'while (f->nruns > f->fan_in)', 'while (f->nruns > f->fan_in + 8)',
       't:accounting sql:merge')
 fault('merged into the same level', FILE,
@@ -354,10 +355,10 @@ fault('end of a file is a read error', FILE, 'if (error == SHORT_FILE)', 'if (er
       't:damage')
 fault('mapping not announced', FILE, 'ws_sigbus_register(&m->mapping);', '', 't:damage')
 fault('charge forgotten', FILE, 'ws_tempfile_write(tf, "", 1, offset + bytes - 1);', '',
-      't:limits sql:threads')
+      't:limits sql:threads',
+      'what the backend writes behind it is charged with all before it: only the last run escapes')
 FILE = 'file/fileset.c'
-fault('peak is the last size', FILE, 'set->peak = Max(set->peak, bytes);', 'set->peak = bytes;',
-      't:accounting')
+fault('one file counted', FILE, 'bytes += set->files[i]->size;', 'bytes = set->files[i]->size;', 'sql:explain')
 FILE = 'file/writer.c'
 fault("spool's write error dropped", FILE, 'if (ws_helper_wait(h, &w->chore) && w->error != 0)',
       'if (ws_helper_wait(h, &w->chore) && w->error < 0)', 't:limits/no_space')

@@ -123,11 +123,17 @@ END $$;
 CREATE TABLE wtest.h_bloated AS SELECT i AS id, (i * 7919::int8) % 3001 AS k, repeat('b', 150 + i % 90) AS pad FROM generate_series(1, 3000) i;
 CREATE TABLE wtest.h_broad AS SELECT i AS id, (i * 7919::int8) % 9001 AS k, repeat(md5(i::text), 50) AS pad FROM generate_series(1, 6000) i;
 ANALYZE wtest.h_bloated;
+-- a window has fewer rows than are read again to go back by one
+CREATE TABLE wtest.h_broader AS SELECT id, k, repeat(md5(id::text), 62) AS pad FROM wtest.h_broad;
+ALTER TABLE wtest.h_broader ALTER pad SET STORAGE PLAIN;
+INSERT INTO wtest.h_broader SELECT -id, -k, repeat(md5(id::text), 220) FROM wtest.h_broad WHERE id <= 500;
 ANALYZE wtest.h_broad;
+ANALYZE wtest.h_broader;
 SELECT q, wtest.walk_back(q) = (SELECT w FROM (SELECT set_config('wiscsort.enable', 'off', true)) s(x), LATERAL (SELECT wtest.walk_back(q) || left(x, 0)) l(w)) AS as_core,
        set_config('wiscsort.enable', 'on', true)
   FROM unnest(ARRAY['SELECT * FROM wtest.h_bloated ORDER BY k, id', 'SELECT * FROM wtest.h_bloated WHERE id < 2500 ORDER BY k',
-                    'SELECT * FROM wtest.h_broad ORDER BY k', 'SELECT * FROM wtest.h_broad ORDER BY pad']) q;
+                    'SELECT * FROM wtest.h_broad ORDER BY k', 'SELECT * FROM wtest.h_broad ORDER BY pad',
+                    'SELECT * FROM wtest.h_broader ORDER BY k', 'SELECT * FROM wtest.h_broader WHERE id < 0 ORDER BY k']) q;
 CREATE FUNCTION wtest.walk(cursor_options text) RETURNS text
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -224,6 +230,13 @@ SELECT wtest.plan('SELECT * FROM wtest.h_part ORDER BY k, id');
 SELECT wtest.compare_heap('SELECT * FROM wtest.h_part ORDER BY k, id') AS partitions,
        wtest.compare_heap('SELECT * FROM wtest.h_old ORDER BY k, id, added') AS inheritance,
        wtest.compare_heap('SELECT * FROM h_temp ORDER BY k, id') AS temporary;
+-- What the file of a temporary table has is older than the rows that now are where other rows were.
+CREATE TEMP TABLE h_flush AS SELECT repeat('x', 1000) AS pad FROM generate_series(1, 12000);
+DELETE FROM h_temp WHERE id % 2 = 0;
+VACUUM h_temp;
+INSERT INTO h_temp SELECT id, k, 'another row' FROM wtest.h WHERE id % 2 = 0;
+SELECT wtest.compare_heap('SELECT * FROM h_temp ORDER BY k, id') AS temporary;
+DROP TABLE h_flush;
 
 -- Parallel workers, each with its part.
 RESET wiscsort.debug_force;

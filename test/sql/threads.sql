@@ -66,7 +66,9 @@ SET wiscsort.sort_threads = 1;
 SELECT q, threads_digest(q) = (SELECT d FROM (SELECT set_config('wiscsort.enable', 'off', true)) s(x), LATERAL (SELECT threads_digest(q) || left(x, 0)) l(d)) AS as_core,
        set_config('wiscsort.enable', 'on', true)
   FROM unnest(ARRAY['SELECT id, CASE WHEN id % 40 > 0 THEN md5((id % 90000)::text) END COLLATE "und-x-icu" AS t FROM generate_series(1, 200000) id ORDER BY t, id',
-                    'SELECT id, md5((id % 90000)::text)::char(34) COLLATE "de-x-icu" AS t FROM generate_series(1, 200000) id ORDER BY t DESC, id DESC']) q;
+                    'SELECT id, md5((id % 90000)::text)::char(34) COLLATE "de-x-icu" AS t FROM generate_series(1, 200000) id ORDER BY t DESC, id DESC',
+                    -- short texts that find room where a long one did not
+                    'SELECT id, repeat(md5((id * 7 % 100003)::text), CASE WHEN id % 3 = 0 THEN 30 ELSE 1 END) COLLATE "und-x-icu" AS t FROM generate_series(1, 100000) id ORDER BY t NULLS FIRST, id']) q;
 RESET wiscsort.sort_threads;
 
 -- All threads at work, and interrupted at each stage.

@@ -33,7 +33,6 @@ struct WsFileSet
 	MemoryContextCallback callback;
 	int			n;
 	MemFile		files[MOST_FILES];
-	int64		peak;
 	int64		counted;		/* bytes read */
 };
 
@@ -41,6 +40,12 @@ Faults		faults;
 
 /* No helper for files that are created from now on. */
 bool		memfiles_no_helpers;
+
+/* So many times no helper is allowed, as if there were no descriptor to be had then. */
+int			memfiles_refusals;
+
+/* A helper takes so long for a write, in microseconds. */
+int			memfiles_helper_takes;
 
 /* ---- faults ---- */
 
@@ -155,21 +160,21 @@ ws_file_create(WsFileSet *set)
 bool
 ws_file_allow_helpers(WsFileSet *set, int file)
 {
+	if (memfiles_refusals > 0 && !memfile(set, file)->helpers)
+	{
+		memfiles_refusals--;
+		return false;
+	}
 	memfile(set, file)->helpers |= !memfiles_no_helpers;
 	return memfile(set, file)->helpers;
 }
 
 static void
-memfile_grow(WsFileSet *set, MemFile *f, int64 end)
+memfile_grow(MemFile *f, int64 end)
 {
-	int64		bytes = 0;
-
 	if (end > FILE_ROOM)
 		server_die("a file of more than %lld bytes", (long long) FILE_ROOM);
 	f->size = Max(f->size, end);
-	for (int i = 0; i < set->n; i++)
-		bytes += set->files[i].size;
-	set->peak = Max(set->peak, bytes);
 }
 
 /* Raises the fault of a write by the backend, if it is to have one. */
@@ -190,7 +195,7 @@ ws_file_write(WsFileSet *set, int file, const void *data, Size bytes, int64 offs
 	MemFile    *f = memfile(set, file);
 
 	memfile_write_fault(set, file);
-	memfile_grow(set, f, offset + (int64) bytes);
+	memfile_grow(f, offset + (int64) bytes);
 	memcpy(f->bytes + offset, data, bytes);
 }
 
@@ -198,13 +203,13 @@ void
 ws_file_extend(WsFileSet *set, int file, Size bytes, int64 offset)
 {
 	memfile_write_fault(set, file);
-	memfile_grow(set, memfile(set, file), offset + (int64) bytes);
+	memfile_grow(memfile(set, file), offset + (int64) bytes);
 }
 
 void
 ws_file_announce(WsFileSet *set, int file, Size bytes, int64 offset)
 {
-	memfile_grow(set, memfile(set, file), offset + (int64) bytes);
+	memfile_grow(memfile(set, file), offset + (int64) bytes);
 }
 
 void
@@ -230,6 +235,8 @@ ws_file_write_raw(WsFileSet *set, int file, const void *data, Size bytes, int64 
 		return EIO;
 	if (fault_due(FAULT_HELPER_ENOSPC))
 		return ENOSPC;
+	if (memfiles_helper_takes > 0)
+		usleep(memfiles_helper_takes);
 	memcpy(f->bytes + offset, data, bytes);
 	return 0;
 }
@@ -298,9 +305,13 @@ ws_file_corrupt(const WsFileSet *set, int file, const char *what)
 }
 
 int64
-ws_fileset_peak(const WsFileSet *set)
+ws_fileset_bytes(const WsFileSet *set)
 {
-	return set->peak;
+	int64		bytes = 0;
+
+	for (int i = 0; i < set->n; i++)
+		bytes += set->files[i].size;
+	return bytes;
 }
 
 void

@@ -141,7 +141,7 @@ void
 job_close(Job *j)
 {
 	j->stats = j->formation->stats;
-	j->disk = ws_fileset_peak(j->files);
+	j->disk = ws_fileset_bytes(j->files);
 	j->kept = j->formation->nkept;
 	ws_formation_close(j->formation);
 	ws_fileset_close(j->files);

@@ -303,6 +303,15 @@ no_threads(void)
 	w.job.wanted.most = 0;
 	CHECK(server_try(form, NULL) && w.job.wrong == 0 && server_left() == NULL && server.started == 0,
 		  "no thread is allowed");
+	w.job.wanted.most = 4;
+	memfiles_helper_takes = 300;
+	for (int refused = 1; refused <= 4; refused++)
+	{
+		memfiles_refusals = refused;
+		CHECK(server_try(form, NULL) && w.job.wrong == 0 && server_left() == NULL && memfiles_refusals == 0,
+			  "a descriptor for a thread at last, after %d pieces", refused);
+	}
+	memfiles_helper_takes = 0;
 	finish();
 }
 
