@@ -66,9 +66,9 @@ fault('numeric sign', FILE,
       'return ~((uint64) col->abbreviate->abbrev_converter(value, col->abbreviate) ^ SIGN_64);',
       'return ~(uint64) col->abbreviate->abbrev_converter(value, col->abbreviate);',
       'unit:test_key sql:types')
-fault('null byte turned round', FILE, 'return isnull != col->nulls_first;',
+fault('null byte turned round', 'key/key.h', 'return isnull != col->nulls_first;',
       'return isnull == col->nulls_first;', 'unit:test_key')
-fault('null apart turned round', FILE, 'return col->nulls_first ? 0 : 0xFF;',
+fault('null apart turned round', 'key/key.h', 'return col->nulls_first ? 0 : 0xFF;',
       'return col->nulls_first ? 0xFF : 0;', 'unit:test_key')
 fault('exact DESC inverts too little', FILE, 'v ^= ((ws_uint128) 1 << bits) - 1;',
       'v ^= ((ws_uint128) 1 << (bits - 1)) - 1;', 'unit:test_key')
@@ -115,8 +115,8 @@ fault('null tells of the next', FILE, 'told = col->tells_null && !isnull[att];',
 # --- the rest of key ----------------------------------------------------------
 
 FILE = 'key/decode.c'
-fault('decode nulls', FILE, 'isnull[att] = (uint8) (prefix >> left) == (col->nulls_first ? 0 : 1);',
-      'isnull[att] = (uint8) (prefix >> left) == (col->nulls_first ? 1 : 0);', 'unit:test_key sql:keys')
+fault('decode nulls', FILE, 'isnull[att] = (uint8) (prefix >> left) == ws_null_byte(col, true);',
+      'isnull[att] = (uint8) (prefix >> left) == ws_null_byte(col, false);', 'unit:test_key sql:keys')
 fault('decode DESC', FILE, '((uint64) (prefix >> left) ^ (col->descending ? mask : 0)) & mask);',
       '(uint64) (prefix >> left) & mask);', 'unit:test_key sql:keys')
 fault('decode int2 sign', FILE, 'return Int16GetDatum((int16) (bits ^ 0x8000));',
@@ -135,25 +135,28 @@ FILE = 'key/keyspec.c'
 fault('oid as int4', FILE, 'FIXED(WS_ENC_UINT4, 4);', 'FIXED(WS_ENC_INT4, 4);', 'sql:types sql:keys')
 fault('any collation is C', FILE, 'return ws_collation_is_c(collation) ? WS_ENC_TEXT : WS_ENC_NONE;',
       'return WS_ENC_TEXT;', 'sql:types sql:multi')
-fault('null byte not counted', FILE, 'bytes += col->width + (col->notnull ? 0 : 1);', 'bytes += col->width;',
+fault('null byte not counted', FILE, 'all->bytes += width + (notnull ? 0 : 1);', 'all->bytes += width;',
       'sql:keys')
-fault('numeric is exact', FILE, 'if (col->width == 0 || spec->comparator)', 'if (col->width == 0)',
-      'sql:edges')
-fault('exact keys too long', FILE, 'if (fixed && bytes <= WS_PREFIX_BYTES)',
-      'if (fixed && bytes <= WS_PREFIX_BYTES + 1)', 'sql:edges')
+fault('numeric is exact', FILE, 'all->fixed = all->fixed && width > 0 && !ws_encoding_partial(encoding);',
+      'all->fixed = all->fixed && width > 0;', 'sql:edges')
+fault('exact keys too long', 'key/key.h', 'return all->fixed && all->bytes <= WS_PREFIX_BYTES;',
+      'return all->fixed && all->bytes <= WS_PREFIX_BYTES + 1;', 'sql:edges')
 FILE = 'key/keyqueue.c'
-fault('queued key DESC', FILE, 'prefix |= (ws_uint128) (col->descending ? ~key : key) << (left - 64);',
-      'prefix |= (ws_uint128) key << (left - 64);', 'sql:threads sql:types')
+fault('queued key DESC', FILE, 'prefix |= (ws_uint128) (col->descending ? ~key : key) << (ws_first_bits(col) - 64);',
+      'prefix |= (ws_uint128) key << (ws_first_bits(col) - 64);', 'unit:test_keyqueue')
 fault('queued null byte', FILE,
-      'ws_uint128	prefix = col->notnull ? 0 : (ws_uint128) col->nulls_first << left;',
-      'ws_uint128	prefix = col->notnull ? 0 : (ws_uint128) !col->nulls_first << left;',
+      'ws_uint128	prefix = ws_first_null(col, false);', 'ws_uint128	prefix = ws_first_null(col, true);',
       'sql:threads sql:types')
 fault('last queued keys missing', FILE, 'make_keys(&q->blocks[q->current].chore);', '{}',
       'sql:threads sql:types')
 fault('compressed text queued', FILE, 'if (VARATT_IS_EXTERNAL(text) || VARATT_IS_COMPRESSED(text))',
       'if (VARATT_IS_EXTERNAL(text))', 'sql:threads sql:types')
-fault('queued block overfull', FILE, 'if (b->rows == ROWS || b->used + n > TEXTS)',
-      'if (b->rows == ROWS || b->used > TEXTS)', 'sql:edges')
+fault('queued block overfull', FILE,
+      'if (!ws_chore_is_idle(&b->chore) || b->rows == ROWS || b->used + n > TEXTS)',
+      'if (!ws_chore_is_idle(&b->chore) || b->rows == ROWS || b->used > TEXTS)', 'unit:test_keyqueue sql:edges')
+fault('text for a block handed over', FILE,
+      'if (!ws_chore_is_idle(&b->chore) || b->rows == ROWS || b->used + n > TEXTS)',
+      'if (b->rows == ROWS || b->used + n > TEXTS)', 'unit:test_keyqueue')
 
 # --- index ----------------------------------------------------------------------
 
@@ -173,8 +176,8 @@ fault('prefix not put back', FILE, 'group[i] = ws_entry_make(common, ws_entry_po
       'sql:merge')
 fault('guess believed', FILE, 'if (ascending ? cmp > 0 : cmp != 0)', 'if (ascending ? cmp < 0 : cmp != 0)',
       't:libc')
-fault('guessed null turned round', FILE, 'if (null_byte == (ws_uint128) (col->nulls_first ? 0 : 1))',
-      'if (null_byte == (ws_uint128) (col->nulls_first ? 1 : 0))', 't:libc')
+fault('guessed null turned round', FILE, 'ws_uint128	null = ws_first_null(col, true);',
+      'ws_uint128	null = ws_first_null(col, false);', 't:libc')
 FILE = 'index/indexmap.c'
 fault('moved IndexMap forgotten', FILE,
       'map->entries = (WsEntry *) map->region->base;\nws_region_commit(map->region, bytes);\n'
@@ -207,6 +210,8 @@ fault('last block unknown', FILE,
       'return (r->loaded + 1) * ws_block_capacity(r->run.block_size) >= r->run.nentries;',
       'return (r->loaded + 2) * ws_block_capacity(r->run.block_size) >= r->run.nentries;', 'sql:merge')
 FILE = 'run/formation.c'
+fault('a block written from twice', FILE, 'if (f->pieces[i]->write)', 'if (f->pieces[i]->write && f->pieces[i] == p)',
+      'unit:test_formation')
 fault('a piece skipped where memory ends', FILE,
       'int			next = f->current + 1 < f->npieces ? f->current + 1 : 0;',
       'int			next = (f->current + 1) % f->npieces;', 'unit:test_formation')
@@ -433,8 +438,6 @@ fault('own NOT NULL trusted', FILE,
 fault('number for a worker without a point', FILE,
       'private = lappend(private, makeFloat(psprintf("%.1f", r->rows)));',
       'private = lappend(private, makeFloat(psprintf("%.0f", r->rows)));', 'sql:plans')
-fault('keys of a byte too many fit', FILE, 'return bytes <= WS_PREFIX_BYTES;',
-      'return bytes <= WS_PREFIX_BYTES + 1;', 'sql:edges')
 FILE = 'exec/input.c'
 fault('filter left out', FILE, 'if (outer->qual != NULL && !ExecQual(outer->qual, econtext))',
       'if (outer->qual == NULL && !ExecQual(outer->qual, econtext))', 'sql:executor')
@@ -483,6 +486,6 @@ fault('TIES have a bound', FILE,
       'if (limit->limitCount == NULL || limit->limitOption == LIMIT_OPTION_WITH_TIES)',
       'if (limit->limitCount == NULL)', 'sql:plans')
 FILE = 'plan/paths.c'
-fault('column of an outer join is NOT NULL', FILE,
+fault('column of an outer join is NOT NULL', 'plan/path.c',
       'if (rte->rtekind != RTE_RELATION || rte->inh || ws_var_nullable(root, var) ||',
       'if (rte->rtekind != RTE_RELATION || rte->inh ||', 'sql:plans sql:executor')

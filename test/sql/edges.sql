@@ -70,6 +70,9 @@ SELECT k, a.* FROM unnest(ARRAY['few', 'many', 'n', 'many COLLATE "und-x-icu"'])
 -- Nulls that tie, in a column that its comparator orders.
 SELECT wtest.compare('SELECT id, few, CASE WHEN id % 3 > 0 THEN n END AS n FROM wtest.alike ORDER BY 3, 2, 1') AS nulls;
 
+-- Sorted again although no parameter of the input has changed: the one that has is above the sort.
+SELECT wtest.compare('SELECT x, s.* FROM generate_series(1, 3) x CROSS JOIN LATERAL (SELECT * FROM (SELECT id, k FROM wtest.big WHERE id <= 2000 ORDER BY k, id OFFSET 0) b WHERE b.id % 3 < x OFFSET 0) s') AS again;
+
 -- Helpers that have ended leave their places to others.
 SET work_mem = '64kB';
 SET wiscsort.record_store = spool;

@@ -157,6 +157,8 @@ ROLLBACK;
 SET work_mem = '4MB';
 BEGIN;
 SELECT wtest.walk('SCROLL') = (SELECT w FROM (SELECT set_config('wiscsort.enable', 'off', true)) s(x), LATERAL (SELECT wtest.walk('SCROLL') || left(x, 0)) l(w)) AS as_core;
+ROLLBACK;
+BEGIN;
 DECLARE c NO SCROLL CURSOR FOR SELECT id, k FROM wtest.h ORDER BY k, id;
 FETCH 2 FROM c;
 DELETE FROM wtest.h WHERE CURRENT OF c;

@@ -10,9 +10,10 @@ import common
 from common import check
 
 ROOT = os.path.dirname(os.path.dirname(common.HERE))
-sys.path.insert(0, os.path.join(ROOT, 'bench'))
+sys.path[:0] = [os.path.join(ROOT, 'bench'), os.path.join(ROOT, 'test', 'mutants')]
 
 import cells                            # noqa: E402
+import faults                           # noqa: E402
 
 PROGRAMS = ('bench/run', 'bench/builds', 'bench/neighbour', 'bench/report', 'bench/demo', 'test/run', 'test/diff/run',
             'test/core/run', 'test/core/sqlsmith', 'test/mutants/run', 'test/sanitize/backends', 'tools/cluster.py')
@@ -33,5 +34,17 @@ def cases_are_understood():
         check(found and all(texts), 'bench/cases/%s.json: %d cells' % (name, len(found)))
 
 
+def faults_fit():
+    """The old lines of test/mutants/faults.py are in the sources, once each."""
+    for fault in faults.FAULTS:
+        with open(os.path.join(ROOT, fault.file)) as f:
+            lines = [line.strip() for line in f]
+        old = [line.strip() for line in fault.old.split('\n')]
+        found = sum(lines[i:i + len(old)] == old for i in range(len(lines)))
+        if found != 1:
+            check(False, 'fault "%s": its line is there %d times' % (fault.name, found), fault.old)
+    check(len(faults.FAULTS) >= 60, 'the faults fit: %d' % len(faults.FAULTS))
+
+
 if __name__ == '__main__':
-    common.run([help_of_each, cases_are_understood])
+    common.run([help_of_each, cases_are_understood, faults_fit])
