@@ -43,12 +43,8 @@ ws_ordering_computable(PlannerInfo *root, RelOptInfo *rel, List *pathkeys, bool 
 	ListCell   *lc;
 
 	foreach(lc, pathkeys)
-	{
-		EquivalenceClass *ec = lfirst_node(PathKey, lc)->pk_eclass;
-
-		if (ec->ec_has_volatile || !relation_can_be_sorted_early(root, rel, ec, parallel))
+		if (!relation_can_be_sorted_early(root, rel, lfirst_node(PathKey, lc)->pk_eclass, parallel))
 			return false;
-	}
 	return pathkeys != NIL;
 }
 
@@ -126,8 +122,7 @@ shared_ordering(PlannerInfo *root, RelOptInfo *rel, List *classes, int peer,
 		EquivalenceClass *ec = lfirst(lc);
 		PathKey    *pk;
 
-		if (!bms_is_member(peer, ec->ec_relids) || ec->ec_has_volatile ||
-			!relation_can_be_sorted_early(root, rel, ec, parallel))
+		if (!bms_is_member(peer, ec->ec_relids) || !relation_can_be_sorted_early(root, rel, ec, parallel))
 			continue;
 		pk = ws_ascending_pathkey(root, ec);
 		if (!list_member_ptr(pathkeys, pk))

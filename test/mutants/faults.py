@@ -445,14 +445,16 @@ fault('columns of the row before', FILE, 'slot->tts_nvalid = 0;', '', 'sql:execu
 fault('TID of the row before', FILE, 'slot->tts_tid = tuple->t_self;', '', 'sql:heap')
 fault('rows of the scan not counted', FILE, 'pgstat_count_heap_getnext(page->rs_base.rs_rd);', '',
       'sql:executor')
-fault('expressions never freed', FILE, 'ResetExprContext(econtext);', '', 't:accounting')
+fault('expressions never freed', FILE, 'ResetExprContext(econtext);', '', 't:accounting',
+      'what is allocated for the rows of one page is freed with the next')
 fault('rows not in EXPLAIN', FILE, 'outer->instrument->tuplecount += 1;', '{}', 'sql:executor')
 FILE = 'exec/below/prefetch.c'
 fault('null key hashed', FILE, 'if (isnull || (k->text && !is_short(DatumGetPointer(value))))',
       'if (k->text && !is_short(DatumGetPointer(value)))', 'sql:joins')
 fault('no hash table yet', FILE,
       'if (table == NULL || table->parallel_state != NULL || table->totalTuples == 0 ||',
-      'if (table->totalTuples == 0 ||', 'sql:joins')
+      'if (table->totalTuples == 0 ||', 'sql:joins',
+      'the table is there once a row has come, and to prefetch what is no address does nothing')
 FILE = 'exec/explain.c'
 fault('NULLS turned round', FILE, 'if (nulls_first != reverse)', 'if (nulls_first == reverse)', 'sql:explain')
 fault('DESC turned round', FILE, 'if (sortop == entry->gt_opr)', 'if (sortop == entry->lt_opr)',
@@ -467,21 +469,18 @@ fault('system columns allowed', FILE, 'if (needs_changing_columns(rel))', 'if (f
 fault('catalogs allowed', FILE, '!IsCatalogRelation(rel) && !RELATION_IS_OTHER_TEMP(rel);',
       '!RELATION_IS_OTHER_TEMP(rel);', 'sql:heap')
 fault('distance scans have TIDs', FILE, 'return ((const IndexPath *) path)->indexorderbys == NIL;',
-      'return true;', 'sql:heap')
+      'return true;', 'sql:heap', 'rows that an index delivers by distance have their TIDs in PostgreSQL 15 to 18')
 fault('snapshots that expire allowed', FILE, 'if (ws_snapshots_expire())', 'if (false)',
       't:snapshots/expiring_snapshots')
 FILE = 'plan/orderings.c'
-fault('volatile ordering', FILE,
-      'if (ec->ec_has_volatile || !relation_can_be_sorted_early(root, rel, ec, parallel))',
-      'if (!relation_can_be_sorted_early(root, rel, ec, parallel))', 'sql:plans')
 fault('expressions below joins', FILE, 'only_columns(rel, own[i])))', 'only_columns(rel, NIL)))',
       'sql:plans sql:executor')
 FILE = 'plan/finish.c'
 fault('volatile columns taken for one', FILE, 'match_by_position(cscan);', '(void) match_by_position;',
-      'sql:executor')
+      'sql:edges sql:executor')
 FILE = 'plan/rewrite.c'
 fault('OFFSET not in the bound', FILE,
-      'bound += (double) DatumGetInt64(((Const *) limit->limitOffset)->constvalue);', '{}', 'sql:plans')
+      'bound += (double) DatumGetInt64(((Const *) limit->limitOffset)->constvalue);', '{}', 'sql:edges sql:plans')
 fault('TIES have a bound', FILE,
       'if (limit->limitCount == NULL || limit->limitOption == LIMIT_OPTION_WITH_TIES)',
       'if (limit->limitCount == NULL)', 'sql:plans')

@@ -73,6 +73,12 @@ SELECT wtest.compare('SELECT id, few, CASE WHEN id % 3 > 0 THEN n END AS n FROM 
 -- Sorted again although no parameter of the input has changed: the one that has is above the sort.
 SELECT wtest.compare('SELECT x, s.* FROM generate_series(1, 3) x CROSS JOIN LATERAL (SELECT * FROM (SELECT id, k FROM wtest.big WHERE id <= 2000 ORDER BY k, id OFFSET 0) b WHERE b.id % 3 < x OFFSET 0) s') AS again;
 
+-- Volatile columns that look the same are two, and an OFFSET counts among the rows that a LIMIT asks for.
+SELECT wtest.uses('SELECT random() AS a, random() AS b FROM wtest.big ORDER BY 1, 2') AS used, count(*) > 0 AS two
+  FROM (SELECT random() AS a, random() AS b FROM wtest.big ORDER BY 1, 2 OFFSET 0) s WHERE a <> b;
+SELECT wtest.uses('SELECT id + 1 AS x FROM (SELECT id FROM wtest.big OFFSET 0) s ORDER BY x LIMIT 10 OFFSET 10000') AS many,
+       wtest.uses('SELECT id + 1 AS x FROM (SELECT id FROM wtest.big OFFSET 0) s ORDER BY x LIMIT 10 OFFSET 10') AS few;
+
 -- Helpers that have ended leave their places to others.
 SET work_mem = '64kB';
 SET wiscsort.record_store = spool;
