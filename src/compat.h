@@ -104,7 +104,11 @@ ws_var_nullable(PlannerInfo *root, Var *var)
 #if PG_VERSION_NUM >= 160000
 	return !bms_is_empty(var->varnullingrels);
 #else
-	return bms_is_member(var->varno, root->nullable_baserels);
+	RelOptInfo *rel = root->simple_rel_array[var->varno];
+
+	/* above a partitionwise join, Vars are of partitions, and the set has their parents */
+	return bms_is_member(var->varno, root->nullable_baserels) ||
+		(rel != NULL && bms_overlap(rel->top_parent_relids, root->nullable_baserels));
 #endif
 }
 

@@ -188,12 +188,7 @@ ws_request_resolve(WsRequest *r)
 	r->memory = (Size) work_mem * 1024;
 	r->cache = (int64) effective_cache_size * BLCKSZ;
 	if (r->store == WS_KIND_HEAP)
-	{
-		WsMemory	found;
-
-		ws_memory_find("", &found);
-		r->cache = Min(r->cache, found.bytes);
-	}
+		r->cache = Min(r->cache, ws_memory_once(GetCurrentStatementStartTimestamp())->bytes);
 	r->vectorised = ws_sort_kernel != WS_KERNEL_TEMPLATE && ws_sort_has_vqsort();
 	r->direct_always = ws_direct_read == WS_DIRECT_ON;
 	r->direct_never = ws_direct_read == WS_DIRECT_OFF;

@@ -244,6 +244,8 @@ address_space_left(const char *root)
 	if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
 		!read_file(root, "/proc/self/statm", text))
 		return UNLIMITED;
+	if (limit.rlim_cur > (rlim_t) PG_INT64_MAX)
+		return UNLIMITED;
 	used = strtoll(text, NULL, 10) * sysconf(_SC_PAGESIZE);
 	return Max(0, (int64) limit.rlim_cur - used);
 }
@@ -271,6 +273,22 @@ ws_memory_find(const char *root, WsMemory *found)
 		return;
 	while ((line = strsep(&rest, "\n")) != NULL)
 		look_at_mount(root, line, found);
+}
+
+/*
+ * What ws_memory_find finds, looked up only where `statement` is another one than in the last call: a sort
+ * may be executed thousands of times in one.  Valid until the next call.
+ */
+const WsMemory *
+ws_memory_once(int64 statement)
+{
+	static WsMemory found;
+	static int64 looked_up = 0;
+
+	if (looked_up == 0 || looked_up != statement)
+		ws_memory_find("", &found);
+	looked_up = statement;
+	return &found;
 }
 
 /* What bounds it, in words for EXPLAIN. */

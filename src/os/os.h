@@ -88,8 +88,9 @@ typedef struct WsThreads
 	int			most;
 } WsThreads;
 
-/* Sorts with less memory than this are too short to be helped. */
+/* Sorts with less memory than this are too short to be helped, and so is the output of fewer rows. */
 #define WS_HELPER_MEMORY	((Size) 1024 * 1024)
+#define WS_HELPER_ROWS		10000
 
 extern int	ws_processors(void);
 extern WsHelper *ws_helper_start(int threads, int most, bool worthwhile);
@@ -152,6 +153,7 @@ typedef struct WsMemory
 } WsMemory;
 
 extern void ws_memory_find(const char *root, WsMemory *found);
+extern const WsMemory *ws_memory_once(int64 statement);
 extern const char *ws_memory_bound_name(WsMemoryBound bound);
 
 /* ---- dispose.c ---- */

@@ -16,16 +16,10 @@ const WsPageCache *
 ws_page_cache(void)
 {
 	static WsPageCache cache;
-	static WsMemory found;
-	static TimestampTz looked_up = 0;
+	const WsMemory *found = ws_memory_once(GetCurrentStatementStartTimestamp());
 	double		setting = (double) effective_cache_size * BLCKSZ;
 
-	if (looked_up == 0 || looked_up != GetCurrentStatementStartTimestamp())
-	{
-		ws_memory_find("", &found);
-		looked_up = GetCurrentStatementStartTimestamp();
-	}
-	cache.bytes = Min(setting, (double) found.bytes);
-	cache.bound = ws_memory_bound_name(setting <= (double) found.bytes ? WS_BOUND_NONE : found.bound);
+	cache.bytes = Min(setting, (double) found->bytes);
+	cache.bound = ws_memory_bound_name(setting <= (double) found->bytes ? WS_BOUND_NONE : found->bound);
 	return &cache;
 }

@@ -127,12 +127,13 @@ finish_plan(Query *parse, const char *query_string, int cursor_options,
 			ParamListInfo params)
 {
 	PlannedStmt *stmt;
+	bool		before = ws_note_planning(parse);
 
 	if (next_planner_hook != NULL)
 		stmt = next_planner_hook(parse, query_string, cursor_options, params);
 	else
 		stmt = standard_planner(parse, query_string, cursor_options, params);
-	ws_note_planned(parse, stmt);
+	ws_note_planned(parse, stmt, before);
 	if (made_nodes)
 	{
 		finish(stmt->planTree);

@@ -56,7 +56,8 @@ extern const WsPageCache *ws_page_cache(void);
 
 /* ---- why.c ---- */
 extern void ws_note_left(const char *reason);
-extern void ws_note_planned(const Query *query, const PlannedStmt *stmt);
+extern bool ws_note_planning(const Query *query);
+extern void ws_note_planned(const Query *query, const PlannedStmt *stmt, bool before);
 extern void ws_install_why_hooks(void);
 
 /* ---- shape.c ---- */

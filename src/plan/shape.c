@@ -366,11 +366,15 @@ ws_cache_refusal(const Path *input, List *pathkeys, const RelOptInfo *rel, Oid r
 	return cache_refusal(&s);
 }
 
-/* Are there no columns in the rows of `input` but keys, which entries will tell? */
+/*
+ * Are there no columns in the rows of `input` but keys, which entries will tell?  Each key tells one, so
+ * that two columns that a WHERE clause makes equal are more than one key.
+ */
 bool
 ws_keys_alone(const Path *input, List *pathkeys)
 {
 	WsKeyWidth	keys = width_of(pathkeys);
+	List	   *untold = list_copy(pathkeys);
 	ListCell   *lc;
 
 	if (ws_record_store == WS_STORE_SPOOL || input->pathtarget->exprs == NIL ||
@@ -378,14 +382,19 @@ ws_keys_alone(const Path *input, List *pathkeys)
 		return false;
 	foreach(lc, input->pathtarget->exprs)
 	{
-		bool		found = false;
-		ListCell   *key;
+		PathKey    *key = NULL;
+		ListCell   *lc2;
 
-		foreach(key, pathkeys)
-			found = found || find_ec_member_matching_expr(lfirst_node(PathKey, key)->pk_eclass, lfirst(lc),
-														  input->parent->relids) != NULL;
-		if (!found)
+		foreach(lc2, untold)
+		{
+			key = lfirst_node(PathKey, lc2);
+			if (find_ec_member_matching_expr(key->pk_eclass, lfirst(lc), input->parent->relids) != NULL)
+				break;
+			key = NULL;
+		}
+		if (key == NULL)
 			return false;
+		untold = list_delete_ptr(untold, key);
 	}
 	return true;
 }

@@ -23,7 +23,8 @@ typedef struct Explained
 	struct Explained *outer;
 	ExplainState *es;
 	const Query *query;
-	const PlannedStmt *stmt;	/* NULL while it is being planned */
+	bool		planning;		/* this one, and nothing that its planning has planned */
+	const PlannedStmt *stmt;	/* NULL until it has been planned */
 	StringInfoData reasons;
 } Explained;
 
@@ -36,19 +37,36 @@ static ExecutorEnd_hook_type next_end_hook = NULL;
 void
 ws_note_left(const char *reason)
 {
-	if (explained == NULL || explained->stmt != NULL || strstr(explained->reasons.data, reason) != NULL)
+	if (explained == NULL || !explained->planning || strstr(explained->reasons.data, reason) != NULL)
 		return;
 	if (explained->reasons.len > 0)
 		appendStringInfoString(&explained->reasons, "; ");
 	appendStringInfoString(&explained->reasons, reason);
 }
 
-/* A statement has been planned: perhaps the one that is explained. */
-void
-ws_note_planned(const Query *query, const PlannedStmt *stmt)
+/*
+ * A statement is going to be planned: perhaps the one that is explained, or one of a function that is called
+ * for a constant.  Returns what ws_note_planned wants.
+ */
+bool
+ws_note_planning(const Query *query)
 {
-	if (explained != NULL && explained->query == query)
+	bool		before = explained != NULL && explained->planning;
+
+	if (explained != NULL)
+		explained->planning = explained->query == query && explained->stmt == NULL;
+	return before;
+}
+
+/* It has been planned; `before` is what ws_note_planning returned. */
+void
+ws_note_planned(const Query *query, const PlannedStmt *stmt, bool before)
+{
+	if (explained == NULL)
+		return;
+	if (explained->query == query)
 		explained->stmt = stmt;
+	explained->planning = before;
 }
 
 static bool

@@ -27,7 +27,6 @@
 
 #define MAX_ROWS		((Size) 8192)
 #define MIN_ROWS		((Size) 8)
-#define WORTHWHILE_ROWS	10000
 #define PER_ROW			(sizeof(uint64) + sizeof(uint32))
 
 /* Rows of wildly different lengths: better too much room than too little. */
@@ -126,7 +125,7 @@ ws_ahead_create(WsSpool *spool, WsStream *stream, Size memory)
 
 	if (rows < MIN_ROWS)
 		return NULL;
-	helper = ws_helper_start(threads->read, threads->most, spool->nrows >= WORTHWHILE_ROWS);
+	helper = ws_helper_start(threads->read, threads->most, spool->nrows >= WS_HELPER_ROWS);
 	if (helper == NULL)
 		return NULL;
 

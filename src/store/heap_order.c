@@ -80,6 +80,7 @@ ws_heap_order_create(const WsStoreContext *context, WsStream *stream, Size max_r
 	/* who reads from any place has the pointers of one window at a time */
 	if (stream->helper_safe && o->vectorised && !context->request->random_access)
 		o->helper = ws_helper_start(threads->read, threads->most,
+									stream->count >= WS_HELPER_ROWS &&
 									max_rows * sizeof(WsEntry) >= WS_HELPER_MEMORY / 16);
 	o->region = ws_region_create(context->account, (Size) Min(stream->count * sizeof(WsEntry), limit), limit);
 	return o;

@@ -14,7 +14,6 @@
 #include "miscadmin.h"
 
 #define MAX_ENTRIES		((Size) 8192)
-#define WORTHWHILE_ROWS	10000
 
 typedef struct KeysBatch
 {
@@ -76,7 +75,7 @@ open_rows(WsStore *store, WsStream *stream, Size memory)
 	k->current = k->batches;
 	/* nothing is gained where the entries are in memory already */
 	if (stream->helper_safe && stream->ops->seek == NULL)
-		k->helper = ws_helper_start(threads->read, threads->most, stream->count >= WORTHWHILE_ROWS);
+		k->helper = ws_helper_start(threads->read, threads->most, stream->count >= WS_HELPER_ROWS);
 	for (int i = 0; i < (k->helper != NULL ? 2 : 1); i++)
 	{
 		k->batches[i].chore.run = take;

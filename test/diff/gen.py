@@ -57,6 +57,9 @@ def row_count(rng):
     return rng.randint(15000, 50000)
 
 
+WIDEST = 7000                   # bytes that stay in their row, a few of which fill a small work_mem
+
+
 def literal(value):
     """A value in COPY's text format as a constant."""
     if value is None:
@@ -78,7 +81,7 @@ class Tables:
         self.columns = [self._column(names, i + 1) for i in range(width)]
         self.kind = rng.choice(['heap'] * 6 + ['partitioned', 'inherited', 'unlogged', 'temp'])
         self.kind2 = rng.choice(['heap', 'heap', 'partitioned', 'temp'])
-        self.pad = rng.choice([0, 0, 0, 30, 200, 900]) if not self.huge else rng.choice([0, 60])
+        self.pad = rng.choice([0, 0, 0, 30, 200, 900, WIDEST]) if not self.huge else rng.choice([0, 60])
         self.dropped = rng.sample(range(width + 2), rng.choice([0, 0, 1, 2]))
         self.added = rng.choice([None, None, ('int4', '7', 'f'), ('text', "'fast default'", 'f'),
                                  ('int8 NOT NULL', '-1', 'f')])
@@ -227,6 +230,8 @@ class Tables:
             columns.insert(place, (column, decl))
             values[column] = value
         found = self._create(name, kind, method, columns)
+        if self.pad == WIDEST:
+            found.append('ALTER TABLE %s ALTER pad SET STORAGE PLAIN' % name)
         found += self._insert(name, kind, values, 'part = %d AND id %% 5 < 3' % part)
         for _, column, _, _ in dropped:
             found.append('ALTER TABLE %s DROP COLUMN %s' % (name, column))

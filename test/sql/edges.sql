@@ -79,6 +79,25 @@ SELECT wtest.uses('SELECT random() AS a, random() AS b FROM wtest.big ORDER BY 1
 SELECT wtest.uses('SELECT id + 1 AS x FROM (SELECT id FROM wtest.big OFFSET 0) s ORDER BY x LIMIT 10 OFFSET 10000') AS many,
        wtest.uses('SELECT id + 1 AS x FROM (SELECT id FROM wtest.big OFFSET 0) s ORDER BY x LIMIT 10 OFFSET 10') AS few;
 
+-- A column that is NOT NULL in its partition, and null above an outer join of partitions.
+CREATE TABLE wtest.sides (k int NOT NULL, x int NOT NULL) PARTITION BY LIST (k);
+CREATE TABLE wtest.sides_1 PARTITION OF wtest.sides FOR VALUES IN (1);
+CREATE TABLE wtest.sides_2 PARTITION OF wtest.sides FOR VALUES IN (2);
+INSERT INTO wtest.sides SELECT 1 + i % 2, i FROM generate_series(1, 2000) i;
+ANALYZE wtest.sides;
+SET enable_partitionwise_join = on;
+SET enable_partitionwise_aggregate = on;
+SET enable_hashagg = off;
+SELECT wtest.compare('SELECT a.k, b.x, count(DISTINCT a.x) FROM wtest.sides a LEFT JOIN wtest.sides b ON a.k = b.k AND a.x = 2 * b.x GROUP BY a.k, b.x ORDER BY 1, 2') AS partitionwise,
+       wtest.compare('SELECT DISTINCT a.x, b.x FROM wtest.sides a FULL JOIN wtest.sides b ON a.k = b.k AND a.x = b.x + 400 ORDER BY 1, 2') AS full_join;
+RESET enable_partitionwise_join;
+RESET enable_partitionwise_aggregate;
+RESET enable_hashagg;
+
+-- Rows of two columns of which one is the key, and the other is equal to it.
+SET wiscsort.record_store = heap;
+EXPLAIN (COSTS OFF, VERBOSE) SELECT k, x FROM wtest.sides_1 WHERE k = x ORDER BY k;
+
 -- Helpers that have ended leave their places to others.
 SET work_mem = '64kB';
 SET wiscsort.record_store = spool;

@@ -68,6 +68,10 @@ def formats():
             check(found.count('left to core') == 1, form, found)
         check('left to core' not in explain(cur, sql), 'not without VERBOSE')
         check('left to core' not in plan(cur, 'SELECT * FROM x'), 'not without a sort')
+        cur.execute('CREATE FUNCTION inner_sort() RETURNS int8 IMMUTABLE LANGUAGE plpgsql AS'
+                    ' $$ DECLARE r int8; BEGIN SELECT k INTO r FROM x ORDER BY k OFFSET 9999; RETURN 1; END $$')
+        found = plan(cur, 'SELECT inner_sort(), * FROM x ORDER BY k LIMIT 10')
+        check('Sort' in found and 'left to core' not in found, 'not for a sort of a function', found)
         healthy(cluster, 'formats')
 
 
