@@ -113,6 +113,8 @@ ws_reader_mapped(WsFileSet *files, int file, int64 bytes)
 void
 ws_reader_count(WsReader *reader)
 {
+	if (reader->bytes == 0)
+		return;
 	ws_file_count_read(reader->files, reader->bytes);
 	reader->bytes = 0;
 }

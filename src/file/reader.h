@@ -43,6 +43,7 @@ struct WsReader
 	WsFileSet  *files;
 	bool		helper_safe;	/* submit and wait may be called by a helper */
 	Size		bytes;			/* read, and not counted yet */
+	bool		failed;			/* a read has failed, or brought what was damaged: said by who asked */
 	WsRead	   *first;			/* submitted, oldest first */
 	WsRead	   *last;
 };

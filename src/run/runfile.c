@@ -149,6 +149,8 @@ read_bytes(WsRunReader *r, int64 offset, Size bytes)
 	r->reader->ops->submit(r->reader, &r->read);
 	(void) r->reader->ops->wait(r->reader);
 	r->error = r->read.error;
+	if (r->error != 0)
+		r->reader->failed = true;
 	return r->error == 0;
 }
 
@@ -197,7 +199,10 @@ load_block(WsRunReader *r, int64 block, Size bytes)
 	r->wrong = ws_block_check((const WsBlockHeader *) r->read.data, (uint32) r->nloaded,
 							  run->number, (uint32) block);
 	if (r->wrong != NULL)
+	{
+		r->reader->failed = true;
 		return false;
+	}
 	r->loaded = block;
 	return true;
 }
