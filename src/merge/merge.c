@@ -175,7 +175,7 @@ merge_raise(WsStream *stream)
 
 	if (merge->reader == NULL)
 		return;
-	/* the sources are a helper's: only if there is something to raise (10 M rows at 4 MB: see decision 37) */
+	/* a helper is writing to the sources: no look at them without need */
 	for (int i = 0; merge->reader->failed && i < merge->nsources; i++)
 		if (merge->sources[i].from_run)
 			ws_run_read_raise(&merge->sources[i].reader);
