@@ -28,7 +28,7 @@ ROLLBACK;
 -- One of 0 is met at the first write, not when all has been written.
 CREATE TEMP SEQUENCE edges_read;
 SET temp_file_limit = 0;
-SELECT wtest.error('SELECT count(*) FROM (SELECT * FROM (SELECT nextval(''edges_read'') AS n, i, repeat(''x'', 500) FROM generate_series(1, 20000) i OFFSET 0) r ORDER BY i % 1009 OFFSET 0) s');
+SELECT wtest.error('SELECT count(t) FROM (SELECT * FROM (SELECT nextval(''edges_read'') AS n, i, repeat(''x'', 500) AS t FROM generate_series(1, 20000) i OFFSET 0) r ORDER BY i % 1009 OFFSET 0) s');
 SELECT last_value < 10000 AS early FROM edges_read;
 RESET temp_file_limit;
 RESET wiscsort.write_threads;
