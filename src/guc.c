@@ -12,6 +12,7 @@ bool		ws_enable = true;
 int			ws_threshold = -1;
 int			ws_sort_kernel = WS_KERNEL_AUTO;
 int			ws_record_store = WS_STORE_AUTO;
+int			ws_cache_size = -1;
 int			ws_direct_read = WS_DIRECT_AUTO;
 int			ws_read_threads = -1;
 int			ws_sort_threads = -1;
@@ -33,6 +34,7 @@ static const struct config_enum_entry record_stores[] = {
 	{"auto", WS_STORE_AUTO, false},
 	{"heap", WS_STORE_HEAP, false},
 	{"spool", WS_STORE_SPOOL, false},
+	{"inline", WS_STORE_INLINE, false},
 	{NULL, 0, false}
 };
 
@@ -67,9 +69,16 @@ ws_define_settings(void)
 							 "Sets where a sort's rows wait.",
 							 "heap: they stay in the table, if one table is sorted, and are "
 							 "fetched from there in sorted order. spool: in memory and a "
-							 "temporary file. auto: whichever costs less.",
+							 "temporary file. inline: inside sorted runs. auto: whichever "
+							 "costs less, and inline once the page cache is used up.",
 							 &ws_record_store, WS_STORE_AUTO, record_stores, PGC_USERSET,
 							 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("wiscsort.cache_size",
+							"Sets how much page cache a sort may count on for its rows.",
+							"Rows beyond it travel inside sorted runs. -1 means a share of what "
+							"effective_cache_size, the machine and its memory cgroups allow.",
+							&ws_cache_size, -1, -1, MAX_KILOBYTES, PGC_USERSET,
+							GUC_UNIT_KB, NULL, NULL, NULL);
 	DefineCustomEnumVariable("wiscsort.direct_read",
 							 "Fetches a table's rows from its mapped files instead of shared_buffers.",
 							 "auto: if effective_cache_size can hold the table. "

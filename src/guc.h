@@ -20,7 +20,8 @@ typedef enum WsRecordStore
 {
 	WS_STORE_AUTO,
 	WS_STORE_HEAP,
-	WS_STORE_SPOOL
+	WS_STORE_SPOOL,
+	WS_STORE_INLINE
 } WsRecordStore;
 
 typedef enum WsDirectRead
@@ -34,6 +35,7 @@ extern bool ws_enable;
 extern int	ws_threshold;		/* kB; -1 = work_mem */
 extern int	ws_sort_kernel;		/* WsSortKernel */
 extern int	ws_record_store;	/* WsRecordStore */
+extern int	ws_cache_size;		/* kB; -1 = found out */
 extern int	ws_direct_read;		/* WsDirectRead */
 extern int	ws_read_threads;	/* -1 = chosen */
 extern int	ws_sort_threads;

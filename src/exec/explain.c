@@ -100,12 +100,20 @@ ws_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 
 	ExplainPropertyText("Sort Method", s->runs.formed > 0 ? "wiscsort merge-pass" :
 						"wiscsort one-pass", es);
-	ExplainPropertyText("Record Store", state->store, es);
+	ExplainPropertyText("Record Store", s->store.travelled == 0 ? state->store :
+						s->store.spooled == 0 ? "inline" : "spool, inline", es);
 	ExplainPropertyInteger("Memory", "kB", kilobytes(s->memory), es);
 	ExplainPropertyInteger("Disk", "kB", kilobytes(s->disk), es);
 	ExplainPropertyInteger("IndexMap Entries", NULL, (int64) s->runs.entries, es);
 	ExplainPropertyInteger("Runs", NULL, s->runs.formed, es);
 	ExplainPropertyInteger("Merge Passes", NULL, s->runs.passes, es);
+	if (s->runs.reads.blocks > 0)
+	{
+		ExplainPropertyInteger("Read Order Blocks", NULL, (int64) s->runs.reads.blocks, es);
+		ExplainPropertyInteger("Read Stalls", NULL, (int64) s->runs.reads.stalls, es);
+		if (es->timing)
+			ExplainPropertyFloat("Read Stall Time", "ms", s->runs.reads.stalled_us / 1000.0, 3, es);
+	}
 	if (state->prefetched > 0)
 		ExplainPropertyInteger("Probes Prefetched", NULL, (int64) state->prefetched, es);
 	if (s->store.windows)

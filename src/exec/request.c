@@ -28,6 +28,9 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
+/* Of the page cache that there is, what one sort counts on: it is not alone. */
+#define WS_ALLOWANCE_SHARE	0.5
+
 enum
 {
 	PRIVATE_ATTNOS,
@@ -181,12 +184,29 @@ resolve_threads(int setting)
 	return setting < 0 && (IsInParallelMode() || ws_processors() < 2) ? 0 : setting;
 }
 
+/* Bytes of a spool's file that the page cache can be expected to hold; rows behind them travel inside runs. */
+static int64
+allowance_of(const WsRequest *r)
+{
+	int64		cache = (int64) effective_cache_size * BLCKSZ;
+
+	if (r->store != WS_KIND_SPOOL || ws_record_store == WS_STORE_SPOOL || ws_record_store == WS_STORE_HEAP)
+		return PG_INT64_MAX;
+	if (ws_record_store == WS_STORE_INLINE)
+		return 0;
+	if (ws_cache_size >= 0)
+		return (int64) ws_cache_size * 1024;
+	cache = Min(cache, ws_memory_once(GetCurrentStatementStartTimestamp())->bytes);
+	return (int64) ((double) cache * WS_ALLOWANCE_SHARE);
+}
+
 /* Sets what comes from settings, when the sort is about to begin. */
 void
 ws_request_resolve(WsRequest *r)
 {
 	r->memory = (Size) work_mem * 1024;
 	r->cache = (int64) effective_cache_size * BLCKSZ;
+	r->allowance = allowance_of(r);
 	if (r->store == WS_KIND_HEAP)
 		r->cache = Min(r->cache, ws_memory_once(GetCurrentStatementStartTimestamp())->bytes);
 	r->vectorised = ws_sort_kernel != WS_KERNEL_TEMPLATE && ws_sort_has_vqsort();

@@ -7,6 +7,9 @@
 
 #include "os/os.h"
 
+/* What is read or written past the page cache begins at such offsets and addresses, in bytes. */
+#define WS_IO_ALIGN		((Size) 4096)
+
 /* ---- fileset.c: the files of one sort, by number ---- */
 typedef struct WsFileSet WsFileSet;
 
@@ -19,6 +22,11 @@ extern void ws_file_announce(WsFileSet *set, int file, Size bytes, int64 offset)
 extern void ws_file_prepare(WsFileSet *set, int file, Size bytes, int64 offset);
 extern void ws_file_charge(WsFileSet *set, int file);
 extern int	ws_file_write_raw(WsFileSet *set, int file, const void *data, Size bytes, int64 offset);
+extern bool ws_file_allow_appending(WsFileSet *set, int file);
+extern int	ws_file_append_raw(WsFileSet *set, int file, const void *data, Size bytes, int64 offset);
+extern void ws_file_appended(WsFileSet *set, int file, int64 bytes, int64 offset);
+extern void ws_file_read_ahead(WsFileSet *set, int file, Size bytes, int64 offset);
+extern void ws_file_forget(WsFileSet *set, int file, Size bytes, int64 offset);
 extern int	ws_file_read(WsFileSet *set, int file, void *data, Size bytes, int64 offset);
 extern void ws_file_count_read(WsFileSet *set, Size bytes);
 extern char *ws_file_map(WsFileSet *set, int file, int64 bytes);

@@ -98,6 +98,44 @@ ws_file_write_raw(WsFileSet *set, int file, const void *data, Size bytes, int64 
 	return ws_raw_write(set->files[file]->raw, data, bytes, offset);
 }
 
+/* May helpers write to this file without saying beforehand how much?  Not under temp_file_limit. */
+bool
+ws_file_allow_appending(WsFileSet *set, int file)
+{
+	return ws_tempfile_allow_appending(set->files[file]);
+}
+
+/*
+ * Writes what was not announced, so that little of it stays in the page cache; returns 0 or an errno.  For
+ * helpers; to be followed by ws_file_appended.
+ */
+int
+ws_file_append_raw(WsFileSet *set, int file, const void *data, Size bytes, int64 offset)
+{
+	return ws_raw_append(set->files[file]->raw, data, bytes, offset);
+}
+
+/* Counts what a helper has written by ws_file_append_raw. */
+void
+ws_file_appended(WsFileSet *set, int file, int64 bytes, int64 offset)
+{
+	ws_tempfile_appended(set->files[file], bytes, offset);
+}
+
+/* Has the system begin to read, if the file allows helpers.  Callable from these. */
+void
+ws_file_read_ahead(WsFileSet *set, int file, Size bytes, int64 offset)
+{
+	ws_raw_read_ahead(set->files[file]->raw, bytes, offset);
+}
+
+/* Says that nobody will read this again: it need not stay in the page cache.  Callable from helpers. */
+void
+ws_file_forget(WsFileSet *set, int file, Size bytes, int64 offset)
+{
+	ws_raw_forget(set->files[file]->raw, bytes, offset);
+}
+
 /*
  * Reads; returns 0, or what ws_file_failed makes an error of.  Callable from helpers if
  * ws_file_allow_helpers has said so.

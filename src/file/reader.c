@@ -1,5 +1,5 @@
 /*-------------------------------------------------------------------------
- * reader.c - the readers there are: plain and mapped (reader.h).
+ * reader.c - the readers there are: plain, ahead and mapped (reader.h).
  *
  * Memory: the struct, in CurrentMemoryContext.  Buffers are the caller's; mappings belong to
  * their files.
@@ -66,6 +66,37 @@ ws_reader_plain(WsFileSet *files, bool helper_safe)
 	reader->ops = &plain;
 	reader->files = files;
 	reader->helper_safe = helper_safe;
+	return reader;
+}
+
+/* ---- ahead ---- */
+
+static void
+submit_ahead(WsReader *reader, WsRead *read)
+{
+	ws_file_read_ahead(reader->files, read->file, read->bytes, read->offset);
+	ws_reader_queue(reader, read);
+}
+
+static WsRead *
+wait_ahead(WsReader *reader)
+{
+	WsRead	   *read = wait_plain(reader);
+
+	if (read != NULL)
+		ws_file_forget(reader->files, read->file, read->bytes, read->offset);
+	return read;
+}
+
+static const WsReaderOps ahead = {submit_ahead, wait_ahead, free_reader};
+
+/* A reader that has the system read ahead; for files whose bytes are read once. */
+WsReader *
+ws_reader_ahead(WsFileSet *files, bool helper_safe)
+{
+	WsReader   *reader = ws_reader_plain(files, helper_safe);
+
+	reader->ops = &ahead;
 	return reader;
 }
 

@@ -6,6 +6,7 @@
  * read, and whoever asked for it raises that, in the backend (ws_file_failed).
  *
  *	plain	reads when it is waited for
+ *	ahead	has the system read ahead from when it is asked, into the page cache, and drops it from there
  *	mapped	the bytes are in a mapping of the file: no buffer is needed
  *
  * A kind of its own injects faults, in test/unit.
@@ -49,6 +50,7 @@ struct WsReader
 };
 
 extern WsReader *ws_reader_plain(WsFileSet *files, bool helper_safe);
+extern WsReader *ws_reader_ahead(WsFileSet *files, bool helper_safe);
 extern WsReader *ws_reader_mapped(WsFileSet *files, int file, int64 bytes);
 extern void ws_reader_count(WsReader *reader);
 

@@ -15,8 +15,12 @@
  * the memory context the file was created in.
  *-------------------------------------------------------------------------
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE				/* sync_file_range */
+#endif
 #include "file/tempfile.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -34,6 +38,9 @@
 
 /* Bytes by which a file is made longer to have pages ready. */
 #define EXTENSION		((Size) 16 * 1024 * 1024)
+
+/* Bytes that may be on their way to the device behind what is being appended. */
+#define BEHIND			((int64) 8 * 1024 * 1024)
 
 /* errno of a read that met the end of the file. */
 #define SHORT_FILE		(-1)
@@ -249,6 +256,63 @@ ws_raw_write(int fd, const void *data, Size bytes, int64 offset)
 		bytes -= done;
 	}
 	return 0;
+}
+
+/*
+ * Can helpers append to this file, so that its length is known afterwards only?  Not where temp_file_limit has to be
+ * looked at before.
+ */
+bool
+ws_tempfile_allow_appending(WsTempFile *tf)
+{
+	return temp_file_limit < 0 && ws_tempfile_allow_helpers(tf);
+}
+
+/*
+ * Writes, has the system begin to write that to the device, and waits for what was written BEHIND bytes
+ * before, which then leaves the page cache: neither the table's pages nor anybody else's have to.  Returns 0 or an
+ * errno.  For helpers.
+ */
+int
+ws_raw_append(int fd, const void *data, Size bytes, int64 offset)
+{
+	int			error = ws_raw_write(fd, data, bytes, offset);
+
+#ifdef SYNC_FILE_RANGE_WRITE
+	if (error == 0)
+		(void) sync_file_range(fd, offset, bytes, SYNC_FILE_RANGE_WRITE);
+	if (error == 0 && offset >= BEHIND)
+	{
+		(void) sync_file_range(fd, offset - BEHIND, bytes, SYNC_FILE_RANGE_WAIT_BEFORE |
+							   SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
+		ws_raw_forget(fd, bytes, offset - BEHIND);
+	}
+#endif
+	return error;
+}
+
+/* Counts what a helper has appended. */
+void
+ws_tempfile_appended(WsTempFile *tf, int64 bytes, int64 offset)
+{
+	tf->size = Max(tf->size, offset + bytes);
+	count_blocks(bytes, &pgBufferUsage.temp_blks_written);
+}
+
+/* Has the system begin to read what will be read soon.  Without a descriptor it does nothing.  For helpers. */
+void
+ws_raw_read_ahead(int fd, Size bytes, int64 offset)
+{
+	if (fd >= 0)
+		(void) posix_fadvise(fd, offset, bytes, POSIX_FADV_WILLNEED);
+}
+
+/* Lets pages go that nobody will read again.  Without a descriptor it does nothing.  For helpers. */
+void
+ws_raw_forget(int fd, Size bytes, int64 offset)
+{
+	if (fd >= 0)
+		(void) posix_fadvise(fd, offset, bytes, POSIX_FADV_DONTNEED);
 }
 
 /* Reads; returns 0, an errno, or SHORT_FILE.  For helpers. */

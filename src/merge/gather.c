@@ -27,16 +27,9 @@
 #define MAX_PAIRWISE	64
 
 /*
- * Entries of a batch, about: in cache, and no long wait for whoever wants only some of them.  And of a
- * source's share at least, so that looking at all sources pays where one alone has the next entries.
- */
-#define BATCH_ENTRIES	(4 * 1024)
-#define LEAST_SHARE		64
-
-/*
  * Lets the merge work by gathering, through a buffer of `room` entries that
- * the caller lends (16-byte aligned).  No run has more than `block_entries` entries in
- * a block, and slices are taken by so many.  Returns false, and changes nothing, if
+ * the caller lends (16-byte aligned).  No source has more than `block_entries` entries in
+ * a block, or in a batch (ws_gather_share); slices are taken by so many.  Returns false, and changes nothing, if
  * it cannot: keys are not exact, the kernel is not vectorised, or the buffer
  * cannot hold two blocks of each source.
  */
@@ -52,7 +45,7 @@ ws_merge_gather(WsMerge *merge, Size block_entries, WsEntry *buffer, Size room, 
 		WsSource   *s = &merge->sources[i];
 
 		s->block_entries = block_entries;
-		if (!s->from_run)
+		if (!s->from_run && s->rows == NULL)
 			s->end = s->next;	/* nothing is loaded yet */
 	}
 	merge->gathered = buffer;
@@ -146,29 +139,64 @@ count_upto(const WsEntry *entries, Size n, ws_uint128 bound)
 }
 
 /*
+ * The entry up to which all sources have their entries in memory, and have no more than `share` of them.  A run of
+ * rows whose block is used up need not have loaded the next one, as long as other sources have entries less than
+ * those: so a block comes when it is due, and not when its predecessor is used up.
+ */
+static ws_uint128
+find_bound(WsMerge *merge, ptrdiff_t share)
+{
+	for (;;)
+	{
+		ws_uint128	bound = ws_entry_int(WS_ENTRY_MAX);
+		ws_uint128	least = bound;	/* that is in memory */
+		WsSource   *due = NULL;
+
+		for (int i = 0; i < merge->nsources; i++)
+		{
+			WsSource   *s = &merge->sources[i];
+
+			if (s->next == s->end)
+			{
+				if (s->rows != NULL && !ws_source_is_used_up(s) && !ws_rows_in_is_there(s->rows, s->run))
+				{
+					ws_uint128	before = ws_entry_int(s->following);
+
+					before -= before > 0;
+					if (due == NULL || before < bound)
+						due = s;
+					bound = Min(bound, before);
+					continue;
+				}
+				if ((s->rows != NULL && ws_source_is_used_up(s)) || !ws_source_load(s))
+					continue;
+			}
+			least = Min(least, ws_entry_int(*s->next));
+			if (s->end - s->next > share)
+				bound = Min(bound, ws_entry_int(s->next[share - 1]));
+			else if (!ws_source_at_last_block(s))
+				bound = Min(bound, ws_entry_int(s->end[-1]));
+		}
+		if (due == NULL || least <= bound)
+			return bound;
+		(void) ws_source_load(due);
+	}
+}
+
+/*
  * Gathers and sorts the next batch into merge->gathered; returns the number of
  * entries, 0 at the end of all runs.
  */
 Size
 ws_merge_gather_next(WsMerge *merge)
 {
-	ws_uint128	bound = ws_entry_int(WS_ENTRY_MAX);
+	ws_uint128	bound;
 	Size		lengths[MAX_PAIRWISE];
 	int			segments = 0;
 	Size		total = 0;
-	int			share = Max(BATCH_ENTRIES / merge->nsources, LEAST_SHARE);
+	ptrdiff_t	share = (ptrdiff_t) ws_gather_share(merge->nsources);
 
-	for (int i = 0; i < merge->nsources; i++)
-	{
-		WsSource   *s = &merge->sources[i];
-
-		if (s->next == s->end && !ws_source_load(s))
-			continue;
-		if (s->end - s->next > share)
-			bound = Min(bound, ws_entry_int(s->next[share - 1]));
-		else if (!ws_source_at_last_block(s))
-			bound = Min(bound, ws_entry_int(s->end[-1]));
-	}
+	bound = find_bound(merge, share);
 	for (int i = 0; i < merge->nsources; i++)
 	{
 		WsSource   *s = &merge->sources[i];

@@ -9,6 +9,10 @@
  * once: each source keeps the next WS_PREFIX_BYTES key bytes of its current
  * entry, or its key columns for the comparator.
  *
+ * Runs of rows are read by rowread.c.  Their rows are in memory until the next call of `next`, and no longer:
+ * a block whose entries have all been handed out is replaced by the next one only then, and
+ * a batch ends where one has been used up.
+ *
  * Memory: some 150 bytes a source, and the buffers lent; a row slot a source
  * that has been in a tie.  Errors are those of reading runs and rows; they
  * leave the merge unusable, and its memory to its context.
@@ -92,6 +96,7 @@ ws_merge_create(const WsKeySpec *spec, const WsKeyRows *rows, WsReader *reader, 
 	merge->reader = reader;
 	merge->spec = spec;
 	merge->rows = rows;
+	merge->waiting = -1;
 	merge->nsources = nsources;
 	merge->sources = palloc0(nsources * sizeof(WsSource));
 	ws_losertree_init(&merge->tree, nsources, palloc0(nsources * sizeof(WsTreeNode)),
@@ -129,13 +134,52 @@ ws_merge_run(WsMerge *merge, int source, const WsRun *run, char *buffer)
 	ws_run_read_begin(&s->reader, merge->reader, run, buffer);
 }
 
+/* Makes run number `run` of those that `rows` reads a source.  The merge's stream has its rows in memory then. */
+void
+ws_merge_rows(WsMerge *merge, int source, WsRowsIn *rows, int run, const WsRun *described)
+{
+	WsSource   *s = &merge->sources[source];
+
+	s->rows = merge->rows_in = rows;
+	s->run = run;
+	s->following = (WsEntry) {0, 0};
+	merge->stream.count += described->nentries;
+}
+
 /* The next entry of a source, or WS_ENTRY_MAX behind its last. */
 static inline WsEntry
 source_next(WsSource *s)
 {
-	if (unlikely(s->next == s->end) && (!s->from_run || !ws_source_load(s)))
+	if (unlikely(s->next == s->end) && ((!s->from_run && s->rows == NULL) || !ws_source_load(s)))
 		return WS_ENTRY_MAX;
 	return *s->next++;
+}
+
+/* Must the source's next block be loaded before its next entry is known, and is one to be expected? */
+static inline bool
+must_wait(const WsSource *s)
+{
+	return s->rows != NULL && s->next == s->end && !ws_source_is_used_up(s);
+}
+
+/*
+ * Loads the block that a source has been waiting for: the rows that the last batch has brought of it are gone
+ * now.  Returns its first entry.
+ */
+static WsEntry
+end_waiting(WsMerge *merge)
+{
+	int			source = merge->waiting;
+
+	merge->waiting = -1;
+	/* other rows will be where those were that ties have seen */
+	if (merge->tied != NULL)
+	{
+		merge->tied[source].pointer = WS_POINTER_MASK;
+		if (merge->tied[source].slot != NULL)
+			merge->tied[source].slot->pointer = WS_POINTER_MASK;
+	}
+	return source_next(&merge->sources[source]);
 }
 
 /*
@@ -173,6 +217,8 @@ merge_raise(WsStream *stream)
 {
 	WsMerge    *merge = (WsMerge *) stream;
 
+	if (merge->rows_in != NULL)
+		ws_rows_in_raise(merge->rows_in);
 	if (merge->reader == NULL)
 		return;
 	/* a helper is writing to the sources: no look at them without need */
@@ -203,21 +249,36 @@ take(WsMerge *merge, WsEntry *out, Size max)
 	if (merge->nsources == 1)
 	{
 		/* nothing to compare: the tree's winner, then what follows it */
-		WsEntry		e = merge->tree.winner.entry;
+		WsEntry		e = merge->waiting < 0 ? merge->tree.winner.entry : end_waiting(merge);
 
 		while (n < max && ws_entry_pointer(e) != WS_POINTER_MASK)
 		{
 			out[n++] = e;
+			if (must_wait(&merge->sources[0]))
+			{
+				merge->waiting = 0;
+				break;
+			}
 			e = source_next(&merge->sources[0]);
 		}
 		merge->tree.winner.entry = e;
 		return n;
 	}
+	if (merge->waiting >= 0)
+		ws_losertree_replace(&merge->tree, end_waiting(merge));
 	while (n < max && !ws_losertree_empty(&merge->tree))
 	{
 		WsEntry		winner = merge->tree.winner.entry;
 		WsSource   *source = &merge->sources[merge->tree.winner.source];
-		WsEntry		next = source_next(source);
+		WsEntry		next;
+
+		if (must_wait(source))
+		{
+			merge->waiting = merge->tree.winner.source;
+			out[n++] = winner;
+			break;
+		}
+		next = source_next(source);
 
 		if (merge->ties_lately > 0 && source->next < source->end)
 		{
@@ -256,6 +317,8 @@ static const WsStreamOps merge_ops = {merge_next, merge_raise, NULL, NULL};
 void
 ws_merge_free(WsMerge *merge)
 {
+	if (merge->rows_in != NULL)
+		ws_rows_in_free(merge->rows_in);
 	if (merge->reader != NULL)
 		merge->reader->ops->close(merge->reader);
 	MemoryContextDelete(merge->stream.context);

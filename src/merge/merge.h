@@ -18,6 +18,9 @@ typedef struct WsSource
 	bool		from_run;
 	int64		block;			/* next block of the run */
 	WsRunReader reader;
+	WsRowsIn   *rows;			/* of a run of rows, else NULL */
+	int			run;			/* number of it there */
+	WsEntry		following;		/* nothing less than this is in blocks that are not loaded */
 } WsSource;
 
 /* The key of a source's current entry, as far as ties have needed it. */
@@ -34,7 +37,9 @@ typedef struct WsMerge
 	WsStream	stream;			/* must be first; its context is that of all this */
 	const WsKeySpec *spec;
 	const WsKeyRows *rows;
-	WsReader   *reader;			/* of all its runs, or NULL */
+	WsReader   *reader;			/* of all its runs of entries, or NULL */
+	WsRowsIn   *rows_in;		/* of all its runs of rows, or NULL */
+	int			waiting;		/* source whose next block is to be loaded, or -1 */
 	int			nsources;
 	WsSource   *sources;
 	WsTied	   *tied;			/* by source; NULL if prefixes are whole keys */
@@ -51,13 +56,36 @@ extern WsMerge *ws_merge_create(const WsKeySpec *spec, const WsKeyRows *rows, Ws
 								int nsources);
 extern void ws_merge_slice(WsMerge *merge, int source, const WsEntry *entries, Size n);
 extern void ws_merge_run(WsMerge *merge, int source, const WsRun *run, char *buffer);
+extern void ws_merge_rows(WsMerge *merge, int source, WsRowsIn *rows, int run, const WsRun *described);
 extern void ws_merge_start(WsMerge *merge);
 extern void ws_merge_free(WsMerge *merge);
 
 /* ---- gather.c ---- */
+
+/*
+ * Entries of a batch, about: in cache, and no long wait for whoever wants only some of them.  And of a
+ * source's share at least, so that looking at all sources pays where one alone has the next entries.
+ */
+#define WS_BATCH_ENTRIES	(4 * 1024)
+#define WS_LEAST_SHARE		64
+
+/* Entries that a batch takes from one source at most. */
+static inline Size
+ws_gather_share(int nsources)
+{
+	return Max(WS_BATCH_ENTRIES / nsources, WS_LEAST_SHARE);
+}
+
 extern bool ws_merge_gather(WsMerge *merge, Size block_entries, WsEntry *buffer, Size room,
 							bool vectorised);
 extern Size ws_merge_gather_next(WsMerge *merge);
+
+/* Said of a run of rows: is no block behind the one that is loaded? */
+static inline bool
+ws_source_is_used_up(const WsSource *s)
+{
+	return s->following.lo == WS_ENTRY_MAX.lo;
+}
 
 /*
  * Loads the next block of a source, a run's or a slice's; false behind the last,
@@ -68,6 +96,17 @@ ws_source_load(WsSource *s)
 {
 	Size		n;
 
+	if (s->rows != NULL)
+	{
+		s->next = s->end = ws_rows_in_next(s->rows, s->run, &n, &s->following);
+		if (s->next == NULL)
+		{
+			s->following = WS_ENTRY_MAX;
+			return false;
+		}
+		s->end += n;
+		return true;
+	}
 	if (!s->from_run)
 	{
 		n = Min(s->block_entries, (Size) (s->limit - s->end));
@@ -88,6 +127,8 @@ ws_source_load(WsSource *s)
 static inline bool
 ws_source_at_last_block(const WsSource *s)
 {
+	if (s->rows != NULL)
+		return ws_source_is_used_up(s);
 	return s->from_run ? ws_run_is_last_block(&s->reader) : s->end == s->limit;
 }
 
@@ -96,12 +137,19 @@ typedef struct WsPasses
 {
 	WsFormation *formation;
 	WsFileSet  *files;
+	Size		reading;		/* what the reader of the result wants of the memory, bytes */
 } WsPasses;
 
 extern WsPasses *ws_passes_create(WsFormation *formation, WsFileSet *files);
+extern void ws_passes_gather_runs(WsPasses *p);
 extern void ws_passes_reduce(WsPasses *p);
 extern void ws_passes_end(WsPasses *p, bool random_access, Size reading);
 extern WsStream *ws_passes_stream(WsPasses *p, bool random_access);
+
+/* ---- rowpasses.c: the same for runs of rows ---- */
+extern WsRun ws_rows_merge(WsPasses *p, int n, int level, bool any_order);
+extern WsMerge *ws_rows_final(WsPasses *p);
+extern WsStream *ws_rows_stream(WsPasses *p, bool helper_safe);
 
 /* Does the merge's bookkeeping when the formation has written runs.  Raises errors of merging. */
 static inline void

@@ -49,7 +49,7 @@ static bool
 helpers_may_read(WsFormation *f, int n)
 {
 	for (int i = 0; i < n; i++)
-		if (!ws_runs_allow_helpers(&f->home, f->runs[i].level))
+		if (!ws_runs_allow_helpers(f->runs[i].rows ? &f->row_home : &f->home, f->runs[i].level))
 			return false;
 	return true;
 }
@@ -91,8 +91,6 @@ write_merged(WsFormation *f, WsMerge *merge, uint64 nentries, int level)
 	WsEntry		batch[COPY_ENTRIES];
 	Size		n;
 
-	if (level >= WS_MAX_LEVELS)
-		elog(ERROR, "too many merge levels");
 	ws_run_write_begin(&writer, &f->home, nentries, f->block_size,
 					   f->next_number++, level, f->block, false);
 	while ((n = ws_stream_next(&merge->stream, batch, COPY_ENTRIES)) > 0)
@@ -104,21 +102,23 @@ write_merged(WsFormation *f, WsMerge *merge, uint64 nentries, int level)
 	return ws_run_write_end(&writer);
 }
 
-/* Lowest level first, then youngest: any number of them span one arrival interval. */
+/* Rows first; lowest level first, then youngest: any number of them span one arrival interval. */
 static int
 run_order(const void *a, const void *b)
 {
 	const WsRun *x = a;
 	const WsRun *y = b;
 
+	if (x->rows != y->rows)
+		return x->rows ? -1 : 1;
 	if (x->level != y->level)
 		return x->level - y->level;
 	return (x->number < y->number) - (x->number > y->number);
 }
 
-/* Merges the n live runs of the lowest levels into one. */
+/* Merges the n live runs of the lowest levels into one, which is to be read in `any_order`. */
 static void
-merge_lowest(WsPasses *p, int n)
+merge_lowest(WsPasses *p, int n, bool any_order)
 {
 	WsFormation *f = p->formation;
 	uint64		entries = 0;
@@ -131,8 +131,13 @@ merge_lowest(WsPasses *p, int n)
 		entries += f->runs[i].nentries;
 		level = Max(level, f->runs[i].level);
 	}
-	run = write_merged(f, merge_runs(p, n), entries, level + 1);
-	/* with comparators, the IndexMap may use only part of what merging may */
+	if (level + 1 >= WS_MAX_LEVELS)
+		elog(ERROR, "too many merge levels");
+	if (f->source != NULL)
+		run = ws_rows_merge(p, n, level + 1, any_order);
+	else
+		run = write_merged(f, merge_runs(p, n), entries, level + 1);
+	/* with comparators, and with rows, the IndexMap may use only part of what merging may */
 	ws_region_shrink(f->map->region, f->map->capacity * sizeof(WsEntry));
 	f->map->room = Min(f->map->room, f->map->region->committed / sizeof(WsEntry));
 	ws_formation_drop_runs(f, n);
@@ -148,9 +153,19 @@ ws_passes_reduce(WsPasses *p)
 	int			most = Max(1, f->fan_in - f->npieces);
 
 	ws_formation_empty(f);
+	if (f->source != NULL)
+		f->source->yield(f->source->store);
 	for (int level = 0; ws_formation_runs_of_level(f, level) > most; level++)
-		merge_lowest(p, ws_formation_runs_of_level(f, level));
+		merge_lowest(p, ws_formation_runs_of_level(f, level), false);
 	ws_formation_resume(f);
+}
+
+/* Merges all runs of entries into one: those that come now are of rows, and need the memory.  Raises errors of that. */
+void
+ws_passes_gather_runs(WsPasses *p)
+{
+	if (p->formation->nruns > 1)
+		merge_lowest(p, p->formation->nruns, false);
 }
 
 /* All entries as one run on disk, for readers that need any entry at any time. */
@@ -159,8 +174,10 @@ single_run(WsPasses *p)
 {
 	WsFormation *f = p->formation;
 
-	if (f->nruns > 1)
-		merge_lowest(p, f->nruns);
+	if (f->nruns > 1 || f->source != NULL)
+		merge_lowest(p, f->nruns, true);
+	if (f->source != NULL)
+		return ws_rows_stream(p, helpers_may_read(f, 1));
 	ws_region_shrink(f->map->region, 0);
 	return ws_stream_of_run(ws_reader_plain(p->files, helpers_may_read(f, 1)), &f->runs[0], f->block);
 }
@@ -174,9 +191,12 @@ ws_passes_end(WsPasses *p, bool random_access, Size reading)
 {
 	WsFormation *f = p->formation;
 
+	p->reading = reading;
 	ws_formation_end(f, random_access, reading);
+	if (f->source != NULL)
+		f->source->yield(f->source->store);
 	while (f->nruns > f->fan_in)
-		merge_lowest(p, Min(f->fan_in, f->nruns - f->fan_in + 1));
+		merge_lowest(p, Min(f->fan_in, f->nruns - f->fan_in + 1), false);
 }
 
 /*
@@ -199,5 +219,7 @@ ws_passes_stream(WsPasses *p, bool random_access)
 	f->stats.passes++;
 	ws_region_shrink(f->map->region, f->nkept * sizeof(WsEntry));
 	f->map->room = 0;
+	if (f->source != NULL)
+		return &ws_rows_final(p)->stream;
 	return &merge_runs(p, f->nruns)->stream;
 }

@@ -2,7 +2,7 @@
  * stream.h - entries in sorted order, wherever they come from.
  *
  * Kinds: the sorted IndexMap and one run on disk (stream.c), and the final merge
- * (merge.c).  A stream is read by one thread at a time.  If it is `helper_safe` that may be a
+ * (merge.c).  Of the last two there are kinds that bring rows with them.  A stream is read by one thread at a time.  If it is `helper_safe` that may be a
  * helper, which raises nothing: the backend calls ws_stream_raise before it uses what came.
  *-------------------------------------------------------------------------
  */
@@ -16,7 +16,10 @@ typedef struct WsStream WsStream;
 
 typedef struct WsStreamOps
 {
-	/* writes up to `max` entries to `out`, and returns how many; 0 only at the end, or after a failure */
+	/*
+	 * writes up to `max` entries to `out`, and returns how many; 0 only at the end, or after a failure.
+	 * Rows that travel are there until the next call (run/rowread.c)
+	 */
 	Size		(*next) (WsStream *stream, WsEntry *out, Size max);
 	/* raises what `next` met; in the backend.  NULL: it never meets anything */
 	void		(*raise) (WsStream *stream);
@@ -59,5 +62,9 @@ ws_stream_raise(WsStream *stream)
 
 extern WsStream *ws_stream_of_array(WsIndexMap *map, uint64 n);
 extern WsStream *ws_stream_of_run(WsReader *reader, const WsRun *run, char *buffer);
+
+/* ---- rowstream.c ---- */
+extern WsStream *ws_stream_of_rows(WsRowsIn *rows, const WsRun *run, bool helper_safe,
+								   const WsBlockRows *blocks);
 
 #endif							/* WS_STREAM_H */

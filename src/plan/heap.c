@@ -75,6 +75,8 @@ ws_heap_refusal(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 {
 	if (ws_record_store == WS_STORE_SPOOL)
 		return "wiscsort.record_store is spool";
+	if (ws_record_store == WS_STORE_INLINE)
+		return "wiscsort.record_store is inline";
 	if ((root->parse->commandType != CMD_SELECT && root->parse->commandType != CMD_INSERT) ||
 		root->parse->rowMarks != NIL || root->rowMarks != NIL)
 		return "the statement locks or changes rows";

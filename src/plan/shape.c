@@ -318,7 +318,8 @@ heap_shape(const Path *input, List *pathkeys, const RelOptInfo *rel, Oid relid)
 static const char *
 cache_refusal(const WsShape *s)
 {
-	double		file = s->spool + s->rows * sizeof(WsEntry) > s->memory ? s->spool : 0;
+	bool		travels = s->store == WS_KIND_SPOOL && ws_record_store == WS_STORE_INLINE;
+	double		file = !travels && s->spool + s->rows * sizeof(WsEntry) > s->memory ? s->spool : 0;
 	const WsPageCache *cache = ws_page_cache();
 	bool		table = s->table > WS_CACHE_SHARE * cache->bytes;
 
@@ -377,7 +378,7 @@ ws_keys_alone(const Path *input, List *pathkeys)
 	List	   *untold = list_copy(pathkeys);
 	ListCell   *lc;
 
-	if (ws_record_store == WS_STORE_SPOOL || input->pathtarget->exprs == NIL ||
+	if (ws_record_store == WS_STORE_SPOOL || ws_record_store == WS_STORE_INLINE || input->pathtarget->exprs == NIL ||
 		!keys.decodable || !ws_prefix_holds(&keys))
 		return false;
 	foreach(lc, input->pathtarget->exprs)

@@ -105,19 +105,20 @@ void
 ws_formation_drop_runs(WsFormation *f, int n)
 {
 	for (int i = 0; i < n; i++)
-		ws_run_release(&f->home, &f->runs[i]);
+		ws_run_release(f->runs[i].rows ? &f->row_home : &f->home, &f->runs[i]);
+	ws_starts_drop(f, f->runs, n);
 	memmove(f->runs, f->runs + n, (f->nruns - n) * sizeof(WsRun));
 	f->nruns -= n;
 }
 
-/* How many live runs there are of a level. */
+/* How many live runs there are of a level, of the kind that is being formed. */
 int
 ws_formation_runs_of_level(const WsFormation *f, int level)
 {
 	int			n = 0;
 
 	for (int i = 0; i < f->nruns; i++)
-		n += f->runs[i].level == level;
+		n += f->runs[i].level == level && f->runs[i].rows == (f->source != NULL);
 	return n;
 }
 
@@ -131,35 +132,13 @@ piece_chore(WsChore *chore)
 		ws_sort_vectorised(p->entries, p->n);
 	p->sorted = true;
 	if (p->write)
-		ws_run_write(&p->writer, p->entries, p->n);
-}
-
-/* Has a full piece sorted and, after an overflow and if `write`, perhaps written. */
-static void
-submit_piece(WsFormation *f, WsPiece *p, bool write)
-{
-	if (f->helper == NULL || p->n == 0)
-	{
-		CHECK_FOR_INTERRUPTS();
-		if (!p->sorted)
-			ws_sort_entries(p->entries, p->n, f->vectorised);
-		p->sorted = true;
-		return;
-	}
-	if (write && f->overflowed && f->spec->exact && ws_runs_allow_helpers(&f->home, 0))
-	{
-		ws_run_write_begin(&p->writer, &f->home, p->n, f->block_size,
-						   f->next_number++, 0, f->block, true);
-		p->write = true;
-	}
-	p->chore.run = piece_chore;
-	ws_helper_submit(f->helper, &p->chore);
+		ws_emit(p);
 }
 
 static void
 run_formed(WsFormation *f, WsPiece *p)
 {
-	ws_formation_add_run(f, ws_run_write_end(&p->writer));
+	ws_emit_end(f, p);
 	f->stats.formed++;
 	p->n = 0;
 	p->write = false;
@@ -176,6 +155,33 @@ settle(WsFormation *f, WsEntry *entries, Size n)
 	ws_account_add(f->account, extra);
 	ws_settle_ties(entries, n, f->spec, f->rows, f->vectorised);
 	ws_account_subtract(f->account, extra);
+}
+
+/* Has a full piece sorted and, after an overflow and if `write`, perhaps written. */
+static void
+submit_piece(WsFormation *f, WsPiece *p, bool write)
+{
+	write = write && f->overflowed;
+	/* rows take long to be written: that is worth a helper even if it cannot sort them */
+	if (f->helper == NULL || p->n == 0 || (write && f->source != NULL && !f->spec->exact))
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (!p->sorted)
+			ws_sort_entries(p->entries, p->n, f->vectorised);
+		p->sorted = true;
+		if (f->helper == NULL || p->n == 0)
+			return;
+		if (!p->settled)
+			settle(f, p->entries, p->n);
+		p->settled = true;
+	}
+	if (write && (f->spec->exact || p->settled) && ws_emit_by_helper(f))
+	{
+		ws_emit_begin(f, p, true);
+		p->write = true;
+	}
+	p->chore.run = piece_chore;
+	ws_helper_submit(f->helper, &p->chore);
 }
 
 /* Waits for a piece; afterwards it is written, or sorted with its ties settled. */
@@ -204,9 +210,8 @@ empty_piece(WsFormation *f, WsPiece *p)
 	for (int i = 0; i < f->made; i++)
 		if (f->pieces[i]->write)
 			(void) ws_helper_wait(f->helper, &f->pieces[i]->chore);
-	ws_run_write_begin(&p->writer, &f->home, p->n, f->block_size,
-					   f->next_number++, 0, f->block, false);
-	ws_run_write(&p->writer, p->entries, p->n);
+	ws_emit_begin(f, p, false);
+	ws_emit(p);
 	run_formed(f, p);
 }
 
@@ -293,6 +298,14 @@ next_piece(WsFormation *f)
 	if (f->overflowed)
 		empty_piece(f, piece(f, next));
 	open_piece(f, next);
+	f->turns++;
+}
+
+/* Ends the current piece, although there is room in it: its rows have used up their memory. */
+void
+ws_formation_turn(WsFormation *f)
+{
+	next_piece(f);
 }
 
 /*
@@ -426,6 +439,64 @@ ws_formation_limit(WsFormation *f, Size bytes, Size block_size)
 }
 
 /*
+ * From now on rows travel: runs are of rows of `source`, with blocks of `block_size` bytes, written through a
+ * buffer of `buffer_bytes`; `memory` bytes are there for merging them.  To be followed by
+ * ws_formation_limit_rows, before which nothing is added but what ws_formation_flush writes.
+ */
+void
+ws_formation_travel(WsFormation *f, const WsRowSource *source, Size block_size, Size buffer_bytes, Size memory)
+{
+	char	   *buffer = MemoryContextAllocHuge(GetMemoryChunkContext(f), buffer_bytes + WS_IO_ALIGN);
+
+	Assert(f->source == NULL);
+	f->source = source;
+	f->row_block = block_size;
+	f->row_memory = memory;
+	f->row_buffer = (char *) TYPEALIGN(WS_IO_ALIGN, buffer);
+	f->row_buffer_bytes = buffer_bytes;
+	/* what is in memory becomes one run a piece, and a row larger than all of it may come behind */
+	f->most_starts = ws_rows_most_blocks(memory + buffer_bytes, block_size) + 2;
+	ws_runs_init(&f->row_home, f->home.files);
+	if (f->map->count == 0)
+	{
+		ws_region_shrink(f->map->region, 0);
+		f->map->room = 0;
+	}
+	f->fan_in = (int) Max(2, Min(memory / block_size * 4 / 5, 4096));
+	if (f->block_size == 0)
+		f->block_size = block_size;
+	ws_account_add(f->account, buffer_bytes);
+}
+
+/* Writes all entries that there are. */
+void
+ws_formation_flush(WsFormation *f)
+{
+	WsPiece    *p = close_piece(f);
+
+	start_helper(f, f->map->capacity * sizeof(WsEntry));
+	if (!f->overflowed)
+		overflow(f);
+	submit_piece(f, p, true);
+	empty_all(f);
+}
+
+/* Says, when the IndexMap is empty, that it may have `bytes` bytes, with what settling ties needs. */
+void
+ws_formation_limit_rows(WsFormation *f, Size bytes, int pieces)
+{
+	WsIndexMap *map = f->map;
+	Size		capacity = bytes / (sizeof(WsEntry) + ws_ties_bytes_per_entry(f->spec)) / pieces;
+
+	Assert(map->count == 0);
+	ws_region_shrink(map->region, 0);
+	map->room = 0;
+	map->capacity = Min(map->capacity, Max(4, TYPEALIGN_DOWN(4, Min(capacity, WS_PIECE_ENTRIES))) * pieces);
+	lay_out_pieces(f, map->capacity / pieces);
+	open_piece(f, 0);
+}
+
+/*
  * Leaves the beginning of the last piece to the helper, to be sorted, and perhaps written
  * if `write`, meanwhile, and returns it as a piece of its own, an empty one if it is not worth it.
  */
@@ -436,7 +507,7 @@ split_last(WsFormation *f, WsPiece *last, bool write)
 
 	memset(first, 0, sizeof(WsPiece));
 	first->entries = last->entries;
-	if (f->helper == NULL || !f->overflowed || last->n < SHARED_ENTRIES)
+	if (f->helper == NULL || !f->overflowed || f->source != NULL || last->n < SHARED_ENTRIES)
 		return first;
 	/* less than half if it has more to do; vqsort wants 64 bytes */
 	first->n = TYPEALIGN_DOWN(4, write ? last->n * 3 / 8 : last->n / 2);
@@ -455,7 +526,7 @@ may_keep(const WsFormation *f, Size n, Size reading)
 {
 	Size		nsources = f->nruns + f->npieces + lengthof(f->kept);
 
-	return f->overflowed &&
+	return f->overflowed && f->source == NULL &&
 		n * sizeof(WsEntry) + 3 * nsources * f->block_size + reading <= (Size) f->fan_in * f->block_size;
 }
 

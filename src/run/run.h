@@ -7,6 +7,7 @@
 
 #include "file/reader.h"
 #include "index/index.h"
+#include "run/rowblock.h"
 #include "run/runblock.h"
 
 #define WS_MAX_LEVELS	32
@@ -21,7 +22,13 @@ typedef struct WsRun
 	uint64		nentries;
 	Size		block_size;		/* bytes */
 	uint32		number;			/* unique within its sort */
+	uint32		arrival;		/* of runs of rows: least of the numbers of those it was merged from */
 	int			level;			/* merges its entries have been through */
+	bool		rows;			/* a run of rows, not of entries: what follows is set */
+	uint32		blocks;
+	uint32		units;			/* of block_size bytes, in the file */
+	uint64		largest;		/* bytes of its largest block */
+	int64		bytes;			/* in the file */
 } WsRun;
 
 /* The files of runs, one a level; emptied when all its runs have been read. */
@@ -62,6 +69,7 @@ typedef struct WsRunReader
 } WsRunReader;
 
 extern void ws_runs_init(WsRunFiles *home, WsFileSet *files);
+extern int	ws_runs_file(WsRunFiles *home, int level);
 extern bool ws_runs_allow_helpers(WsRunFiles *home, int level);
 extern void ws_run_write_begin(WsRunWriter *w, WsRunFiles *home, uint64 nentries,
 							   Size block_size, uint32 number, int level, char *buffer,
@@ -73,6 +81,121 @@ extern void ws_run_read_raise(const WsRunReader *r);
 extern const WsEntry *ws_run_block(WsRunReader *r, int64 block, Size *n);
 extern bool ws_run_is_last_block(const WsRunReader *r);
 extern void ws_run_release(WsRunFiles *home, const WsRun *run);
+
+/* ---- rowwrite.c: runs of rows ---- */
+
+/*
+ * The pointer of a row that travels: not an offset in the spool, but one in a place in memory that is used
+ * again and again.
+ */
+#define WS_TRAVELS			(UINT64CONST(1) << (WS_POINTER_BITS - 1))
+#define WS_PLACE_SHIFT		30
+#define WS_MAX_PLACES		(1 << (WS_POINTER_BITS - 1 - WS_PLACE_SHIFT))
+#define WS_PLACE_OFFSETS	(UINT64CONST(1) << WS_PLACE_SHIFT)
+
+/* Where rows are that travel: by number of the place. */
+typedef struct WsPlaces
+{
+	const char **base;
+	const char **end;			/* behind its last byte that may be looked at */
+	int			n;				/* allocated */
+} WsPlaces;
+
+#define WS_ARENAS			2	/* places 0 and 1 are those that rows are put into; then come sources of merges */
+
+static inline uint64
+ws_travel_pointer(int place, uint64 offset)
+{
+	return WS_TRAVELS | (uint64) place << WS_PLACE_SHIFT | offset;
+}
+
+static inline int
+ws_travel_place(uint64 pointer)
+{
+	return (int) ((pointer & ~WS_TRAVELS) >> WS_PLACE_SHIFT);
+}
+
+/* Whose rows they are. */
+typedef struct WsRowSource
+{
+	/*
+	 * A row's first byte in memory, how many there are, and how many of them come before the one that is
+	 * aligned; NULL if there is something wrong with it.  Callable from helpers.
+	 */
+	const char *(*locate) (void *store, uint64 pointer, Size *bytes, Size *lead);
+	void		(*prefetch) (void *store, uint64 pointer);
+	/* gives the memory of rows back, which have been written */
+	void		(*yield) (void *store);
+	void	   *store;
+	WsPlaces   *places;
+	int			shift;			/* log2 of the unit of offsets, and of the alignment, in bytes */
+} WsRowSource;
+
+/* With which key a block of a run begins, and where it is. */
+typedef struct WsBlockStart
+{
+	uint64		first;			/* eight bytes of its first entry's prefix */
+	uint32		run;			/* its number */
+	uint32		unit;			/* of block_size bytes, from 0 */
+} WsBlockStart;
+
+/* Where a block of a run is, and which rows are in it: for reading them in any order. */
+typedef struct WsBlockRows
+{
+	uint64		row;			/* number of its first one */
+	uint32		unit;
+} WsBlockRows;
+
+typedef struct WsRowWriter
+{
+	WsRun		run;
+	WsRunFiles *home;
+	const WsRowSource *source;
+	char	   *buffer;			/* of whole blocks; the caller's */
+	Size		buffer_bytes;
+	Size		start;			/* of the block that is being filled, in the buffer */
+	Size		used;			/* bytes of its header and its rows; 0: there is none */
+	uint32		nentries;		/* in it: at its end, the last one first */
+	uint64		written;		/* entries */
+	int64		offset;			/* in the file, of the buffer */
+	WsBlockStart *starts;		/* of its blocks; the caller's */
+	uint32		max_starts;
+	WsBlockRows *rows;			/* the same, of a run that is to be read in any order; else NULL */
+	bool		placed;			/* the run has its place in the file */
+	bool		helped;			/* written by a helper */
+	int			error;			/* errno, or 0 */
+	const char *wrong;			/* with a row, or NULL */
+} WsRowWriter;
+
+extern uint32 ws_rows_most_blocks(Size bytes, Size block_size);
+extern void ws_rows_write_begin(WsRowWriter *w, WsRunFiles *home, const WsRowSource *source,
+								Size block_size, uint32 number, int level,
+								char *buffer, Size buffer_bytes,
+								WsBlockStart *starts, uint32 max_starts, bool helped);
+extern void ws_rows_write(WsRowWriter *w, const WsEntry *entries, Size n);
+extern void ws_rows_write_last(WsRowWriter *w);
+extern WsRun ws_rows_write_end(WsRowWriter *w);
+
+/* ---- rowread.c ---- */
+typedef struct WsRowsIn WsRowsIn;
+
+/* What reading has done, for EXPLAIN. */
+typedef struct WsReadStats
+{
+	uint64		blocks;			/* of the read order */
+	uint64		stalls;			/* times that a block was waited for */
+	uint64		stalled_us;
+} WsReadStats;
+
+extern WsRowsIn *ws_rows_in_create(WsReader *reader, const WsRowSource *source, WsAccount *account,
+								   WsReadStats *stats, const WsRun *runs, int nruns,
+								   const WsBlockStart *starts, uint32 nstarts,
+								   char *buffers, Size nbuffers);
+extern const WsEntry *ws_rows_in_next(WsRowsIn *in, int run, Size *n, WsEntry *following);
+extern bool ws_rows_in_is_there(const WsRowsIn *in, int run);
+extern void ws_rows_in_seek(WsRowsIn *in, int run, uint32 block, uint32 unit);
+extern void ws_rows_in_raise(const WsRowsIn *in);
+extern void ws_rows_in_free(WsRowsIn *in);
 
 /* ---- formation.c ---- */
 
@@ -88,6 +211,7 @@ typedef struct WsPiece
 	bool		settled;		/* its ties too */
 	bool		write;			/* the chore writes it */
 	WsRunWriter writer;
+	WsRowWriter rows;			/* instead, with a row source */
 } WsPiece;
 
 /* What it has done, for EXPLAIN. */
@@ -96,6 +220,7 @@ typedef struct WsRunStats
 	uint64		entries;		/* taken in */
 	int			formed;			/* runs formed from the IndexMap */
 	int			passes;			/* merge passes, the final one included */
+	WsReadStats reads;
 } WsRunStats;
 
 typedef struct WsFormation
@@ -120,6 +245,18 @@ typedef struct WsFormation
 	char	   *block;			/* write buffer of that size */
 	int			fan_in;			/* runs that can be merged at once */
 	WsRunFiles	home;
+	const WsRowSource *source;	/* of rows that travel: runs are of rows now; or NULL */
+	WsRunFiles	row_home;
+	Size		row_block;		/* bytes */
+	Size		row_memory;		/* bytes that merges of such runs may use */
+	char	   *row_buffer;		/* write buffer */
+	Size		row_buffer_bytes;
+	uint32		most_starts;	/* blocks of a run of level 0 at most */
+	WsBlockStart *starts;		/* of the live runs */
+	uint32		nstarts;
+	uint32		max_starts;		/* allocated */
+	WsBlockRows *block_rows;	/* of the only run, if it is read in any order */
+	uint32		turns;			/* times that another piece was opened */
 	WsRun	   *runs;			/* live runs */
 	int			nruns;
 	int			max_runs;		/* allocated */
@@ -135,6 +272,11 @@ extern WsFormation *ws_formation_create(const WsKeySpec *spec, const WsKeyRows *
 										double expected, Size max_bytes);
 extern bool ws_formation_make_room(WsFormation *f);
 extern void ws_formation_limit(WsFormation *f, Size bytes, Size block_size);
+extern void ws_formation_travel(WsFormation *f, const WsRowSource *source, Size block_size,
+								Size buffer_bytes, Size memory);
+extern void ws_formation_flush(WsFormation *f);
+extern void ws_formation_limit_rows(WsFormation *f, Size bytes, int pieces);
+extern void ws_formation_turn(WsFormation *f);
 extern bool ws_formation_is_crowded(const WsFormation *f);
 extern void ws_formation_empty(WsFormation *f);
 extern void ws_formation_resume(WsFormation *f);
@@ -143,6 +285,14 @@ extern void ws_formation_add_run(WsFormation *f, WsRun run);
 extern void ws_formation_drop_runs(WsFormation *f, int n);
 extern void ws_formation_end(WsFormation *f, bool whole, Size reading);
 extern void ws_formation_close(WsFormation *f);
+
+/* ---- emit.c: how a sorted piece becomes a run ---- */
+extern bool ws_emit_by_helper(WsFormation *f);
+extern void ws_emit_begin(WsFormation *f, WsPiece *p, bool helped);
+extern void ws_emit(WsPiece *p);
+extern void ws_emit_end(WsFormation *f, WsPiece *p);
+extern void ws_starts_add(WsFormation *f, const WsBlockStart *starts, uint32 n);
+extern void ws_starts_drop(WsFormation *f, const WsRun *runs, int n);
 
 /* Is there room for the next entry?  If not, ws_formation_make_room is to be called. */
 static inline bool

@@ -12,6 +12,11 @@
  *				(3 MB at most) go to the rows that a helper reads ahead, or all of it to a
  *				window over a table
  *
+ *	rows that travel	block	W/64, 4 kB to 256 kB, but eight rows of average length if that is W/8 or less
+ *				write buffer	W/16: a block at least, 1 MB at most
+ *				arenas			two with a helper, which share the rest; of each so much goes to
+ *								entries as such rows have beside them
+ *
  * Fixed structures take a few kB beside it.
  *
  * Pure: a function of the request.  test/unit/test_budget prints it as a table.
@@ -20,6 +25,7 @@
 #include "sort/budget.h"
 
 #include "key/key.h"
+#include "run/run.h"
 
 #define KB				((Size) 1024)
 #define CLAMP(x, low, high)		Max((Size) (low), Min((Size) (x), (Size) (high)))
@@ -50,7 +56,31 @@ ws_budget(const WsRequest *request)
 			b.reading = CLAMP(w / 8, 8 * KB, 3 * 1024 * KB);
 			break;
 	}
+	if (request->allowance == 0)
+		later = Max(later, ws_budget_rows(&b, 0, 0, false).buffer);
 	b.shared = w - Min(later, w);
+	return b;
+}
+
+/*
+ * The division for rows that travel inside runs: of `row` bytes on average, with `entry` bytes for the entry of each.
+ * With `helped`, a helper sorts and writes one arena while another is filled.
+ */
+WsRowBudget
+ws_budget_rows(const WsBudget *budget, Size row, Size entry, bool helped)
+{
+	Size		w = budget->total;
+	Size		least = Min(8 * row, w / 8);
+	Size		share;
+	WsRowBudget b;
+
+	b.block = TYPEALIGN_DOWN(WS_IO_ALIGN, CLAMP(Max(w / 64, least), WS_IO_ALIGN, 256 * KB));
+	b.buffer = CLAMP(w / 16, b.block, 1024 * KB) / b.block * b.block;
+	b.merging = w - Min(b.buffer, w / 2);
+	b.arenas = helped ? WS_ARENAS : 1;
+	share = b.merging / b.arenas;
+	b.arena = (Size) ((double) share * (double) row / (double) Max(row + entry, 1));
+	b.entries = (share - b.arena) * b.arenas;
 	return b;
 }
 

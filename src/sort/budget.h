@@ -25,6 +25,18 @@ typedef struct WsEntryBudget
 	Size		block;
 } WsEntryBudget;
 
+/* The division for rows that travel inside runs. */
+typedef struct WsRowBudget
+{
+	Size		block;			/* of a run */
+	Size		buffer;			/* blocks that are written at a time */
+	int			arenas;			/* that rows are put into */
+	Size		arena;			/* rows of one of them */
+	Size		entries;		/* of all of them, with what settling ties needs */
+	Size		merging;		/* all that there is for merges */
+} WsRowBudget;
+
+extern WsRowBudget ws_budget_rows(const WsBudget *budget, Size row, Size entry, bool helped);
 extern WsBudget ws_budget(const WsRequest *request);
 extern WsEntryBudget ws_budget_entries(const WsBudget *budget, Size buffers);
 

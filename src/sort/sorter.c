@@ -60,6 +60,8 @@ ws_sorter_create(const WsRequest *request, TupleDesc desc, Relation rel)
 	return sorter;
 }
 
+static void travel(WsSorter *sorter);
+
 /* Divides the memory for a sort that uses temporary files. */
 static void
 use_disk(WsSorter *sorter)
@@ -68,12 +70,60 @@ use_disk(WsSorter *sorter)
 	WsEntryBudget b;
 	Size		buffers = 0;
 
+	if (sorter->request->allowance == 0 && sorter->store->ops->depart != NULL)
+	{
+		travel(sorter);
+		return;
+	}
 	sorter->on_disk = true;
+	sorter->store->full = false;
 	if (sorter->store->ops->spill != NULL)
 		buffers = sorter->store->ops->spill(sorter->store, budget->alone, budget->helped,
 											sorter->formation->map->count * sorter->entry_bytes);
 	b = ws_budget_entries(budget, buffers);
 	ws_formation_limit(sorter->formation, b.entries, b.block);
+}
+
+/*
+ * Has rows travel inside runs from now on: what the page cache may hold of them is used up.  What there is of entries is
+ * written, and of rows, if they are in memory.
+ */
+static void
+travel(WsSorter *sorter)
+{
+	WsFormation *f = sorter->formation;
+	WsStore    *store = sorter->store;
+	Size		row;
+	const WsRowSource *source = store->ops->depart(store, &row);
+	WsRowBudget b = ws_budget_rows(&sorter->budget, row, sorter->entry_bytes, false);
+
+	if (sorter->on_disk)
+	{
+		ws_formation_flush(f);
+		ws_passes_gather_runs(sorter->passes);
+	}
+	ws_formation_travel(f, source, b.block, b.buffer, b.merging);
+	if (!sorter->on_disk)
+		ws_formation_flush(f);
+	b = ws_budget_rows(&sorter->budget, row, sorter->entry_bytes, f->helper != NULL);
+	ws_formation_limit_rows(f, b.entries, b.arenas);
+	store->ops->travel(store, b.arena);
+	sorter->on_disk = sorter->travels = true;
+	sorter->turns = f->turns;
+}
+
+/* What is to be done when a piece of the IndexMap has been ended. */
+static void
+follow_up(WsSorter *sorter)
+{
+	WsFormation *f = sorter->formation;
+
+	ws_passes_check(sorter->passes);
+	if (sorter->travels && sorter->turns != f->turns)
+	{
+		sorter->turns = f->turns;
+		sorter->store->ops->turn(sorter->store, f->current);
+	}
 }
 
 /* Makes room for the next entry. */
@@ -86,8 +136,23 @@ make_room(WsSorter *sorter)
 	{
 		if (!ws_formation_make_room(f))
 			use_disk(sorter);
-		ws_passes_check(sorter->passes);
+		follow_up(sorter);
 	}
+}
+
+/* Makes room for the next row. */
+static void
+make_way(WsSorter *sorter)
+{
+	if (sorter->travels)
+	{
+		ws_formation_turn(sorter->formation);
+		follow_up(sorter);
+	}
+	else if (sorter->on_disk)
+		travel(sorter);
+	else
+		use_disk(sorter);
 }
 
 /*
@@ -103,15 +168,14 @@ ws_sorter_put(WsSorter *sorter, TupleTableSlot *slot)
 	const bool *isnull;
 	uint64		pointer;
 
-	if (unlikely(!sorter->on_disk) &&
-		(sorter->store->full ||
+	if (unlikely(sorter->store->full) || (unlikely(!sorter->on_disk) &&
 		 sorter->store->in_memory + (f->map->count + 1) * sorter->entry_bytes > sorter->budget.shared))
-		use_disk(sorter);
+		make_way(sorter);
+	if (unlikely(!ws_formation_has_room(f)))
+		make_room(sorter);
 
 	ws_key_fetch(sorter->fetch, slot, &values, &isnull);
 	pointer = sorter->store->ops->put(sorter->store, slot, f->stats.entries);
-	if (unlikely(!ws_formation_has_room(f)))
-		make_room(sorter);
 	if (f->queue != NULL && !isnull[sorter->first_key] &&
 		ws_keyqueue_put(f->queue, values[sorter->first_key], ws_formation_place(f)))
 		ws_formation_add(f, ws_entry_make(0, pointer));

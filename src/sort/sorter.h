@@ -34,6 +34,8 @@ typedef struct WsSorter
 	WsPasses   *passes;
 	Size		entry_bytes;	/* of memory, for each entry */
 	bool		on_disk;		/* temporary files are used */
+	bool		travels;		/* rows travel inside runs */
+	uint32		turns;			/* pieces that have been turned to, then */
 	/* reading */
 	uint64		position;		/* rows returned, net */
 	bool		eof;

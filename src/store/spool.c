@@ -223,7 +223,10 @@ flush_buffer(WsSpool *spool)
 		spool->flushed += aligned;
 		shrink(spool);			/* a large row had made it grow */
 	}
+	spool->start = spool->flushed;
 	spool->buffered = 0;
+	if (spool->flushed > spool->request->allowance)
+		spool->store.full = true;
 }
 
 /*
@@ -241,7 +244,7 @@ keep_backlog(WsSpool *spool, int pieces)
 		return false;
 	spool->buffer = spool->region->base;
 	memset(spool->buffer + spool->buffered, 0, aligned - spool->buffered);
-	spool->flushed = spool->backlog = aligned;
+	spool->start = spool->flushed = spool->backlog = aligned;
 	spool->buffered = 0;
 	spool->pieces = pieces;
 	spool->origin = TYPEALIGN(4096, aligned);
@@ -264,6 +267,7 @@ ws_spool_spill(WsSpool *spool, Size alone, Size helped, Size entries)
 	int			pieces = 0;
 
 	Assert(spool->file < 0);
+	spool->store.full = false;
 	spool->file = ws_file_create(spool->files);
 	if (ws_file_allow_helpers(spool->files, spool->file))
 		spool->writer = ws_helper_start(threads->write, threads->most, memory >= WS_HELPER_MEMORY);
@@ -352,7 +356,7 @@ reserve_row(WsSpool *spool, Size length, uint64 *pointer)
 
 		memcpy(spool->buffer + data - WS_ROW_HEADER - escape, &stored, sizeof(stored));
 	}
-	*pointer = (spool->flushed + data) >> spool->shift;
+	*pointer = (spool->start + data) >> spool->shift;
 	spool->buffered = end;
 	spool->nrows++;
 	return spool->buffer + data - WS_ROW_HEADER;
@@ -462,7 +466,7 @@ build_row(WsSpool *spool, const Datum *values, const bool *isnull, bool hasnull,
 		p = at + length;
 	}
 	put_header(row, natts, mask, hoff, p - row);
-	*pointer = (spool->flushed + data) >> spool->shift;
+	*pointer = (spool->start + data) >> spool->shift;
 	spool->buffered = p - spool->buffer;
 	spool->nrows++;
 	return true;
@@ -564,7 +568,7 @@ ws_spool_make_readable(WsSpool *spool)
 void
 ws_spool_finish(WsSpool *spool)
 {
-	if (spool->file >= 0)
+	if (spool->file >= 0 && !spool->travels)
 	{
 		flush_buffer(spool);
 		drain(spool);
@@ -583,6 +587,7 @@ ws_spool_destroy(WsSpool *spool)
 	ws_helper_stop(spool->writer);
 	spool->writer = NULL;
 	ws_region_destroy(spool->region);
+	ws_spool_arrive(spool);
 }
 
 /* Raises the error of a row, or a page of rows, that cannot be read. */

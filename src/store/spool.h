@@ -57,6 +57,16 @@ typedef struct WsSpool
 	const char *map;			/* its bytes */
 	int64		mapped;			/* bytes of it */
 	AttrNumber	key_natts;		/* columns that keys are made of */
+	int64		start;			/* what pointers of rows in the buffer begin at: flushed, or 0 */
+	/* once rows travel (travel.c) */
+	bool		travels;
+	WsRowSource source;
+	WsPlaces	places;
+	WsRegion   *arenas[WS_ARENAS];	/* instead of region */
+	int			arena;			/* the one that rows are put into now */
+	Size		arena_bytes;	/* of rows, beside a large one */
+	uint64		travelled;		/* rows that were put into one before this one */
+	uint64		travelled_bytes;	/* of them */
 	struct WsSpoolOutput *output;	/* NULL until rows are handed out */
 } WsSpool;
 
@@ -75,6 +85,14 @@ extern Size ws_spool_copy_rows(const WsSpool *spool, Size n, uint64 *where,
 extern WsKeyRows ws_spool_keys(WsSpool *spool);
 extern void ws_spool_damaged(const WsSpool *spool, const char *what) __attribute__((noreturn));
 
+extern char *ws_spool_locate(const WsSpool *spool, uint64 pointer, uint32 *tuple_length);
+
+/* ---- travel.c: rows that travel inside runs ---- */
+extern const WsRowSource *ws_spool_depart(WsSpool *spool, Size *average);
+extern void ws_spool_travel(WsSpool *spool, Size arena_bytes);
+extern void ws_spool_turn(WsSpool *spool, int arena);
+extern void ws_spool_arrive(WsSpool *spool);
+
 /* Bytes of a row before the place its pointer names. */
 #define WS_ROW_HEADER		6
 
@@ -86,8 +104,12 @@ extern void ws_spool_damaged(const WsSpool *spool, const char *what) __attribute
 static inline const char *
 ws_spool_address(const WsSpool *spool, uint64 pointer)
 {
-	int64		offset = (int64) (pointer << spool->shift);
+	int64		offset;
 
+	if (unlikely((pointer & WS_TRAVELS) != 0))
+		return spool->places.base[ws_travel_place(pointer)] +
+			((pointer & (WS_PLACE_OFFSETS - 1)) << spool->shift);
+	offset = (int64) (pointer << spool->shift);
 	return offset - WS_ROW_HEADER < spool->flushed ? spool->map + offset
 		: spool->buffer + (offset - spool->flushed);
 }
@@ -166,6 +188,14 @@ extern WsAhead *ws_ahead_create(WsSpool *spool, WsStream *stream, Size memory);
 extern bool ws_ahead_next(WsAhead *ahead, HeapTuple tuple);
 extern void ws_ahead_stop(WsAhead *ahead);
 
+/* ---- carry.c: rows that travelled, on their way out ---- */
+typedef struct WsCarry WsCarry;
+
+extern WsCarry *ws_carry_create(WsSpool *spool, WsStream *stream, Size memory);
+extern bool ws_carry_next(WsCarry *carry, HeapTuple tuple);
+extern void ws_carry_seek(WsCarry *carry, uint64 position);
+extern void ws_carry_stop(WsCarry *carry);
+
 /*
  * ---- spoolstore.c: the spool as a store ----
  *
@@ -176,6 +206,7 @@ typedef struct WsSpoolOutput
 {
 	char		apart[PG_CACHE_LINE_SIZE];
 	WsAhead    *ahead;			/* instead of the window, or NULL */
+	WsCarry    *carry;			/* the same, once rows travel */
 	HeapTupleData tuple;		/* what the slot points to */
 	WsWindow	window;
 } WsSpoolOutput;

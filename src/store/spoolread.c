@@ -33,8 +33,9 @@ locate(const WsSpool *spool, uint64 pointer, uint32 *tuple_length)
 {
 	const char *data = ws_spool_address(spool, pointer);
 	const char *row = data - WS_ROW_HEADER;
-	int64		offset = (int64) (pointer << spool->shift) - WS_ROW_HEADER;
-	int64		limit = spool->flushed + (int64) spool->buffered;
+	int64		room = (pointer & WS_TRAVELS) != 0 ? spool->places.end[ws_travel_place(pointer)] - row :
+		spool->flushed + (spool->travels ? 0 : (int64) spool->buffered) -
+		((int64) (pointer << spool->shift) - WS_ROW_HEADER);
 	uint16		mask2;
 	uint16		mask;
 	uint8		hoff;
@@ -56,7 +57,7 @@ locate(const WsSpool *spool, uint64 pointer, uint32 *tuple_length)
 	if (unlikely(natts > spool->desc->natts || hoff < expected ||
 				 hoff > expected + MAXIMUM_ALIGNOF ||
 				 length + UNSTORED < hoff ||
-				 length > (uint64) (limit - offset)))
+				 room < 0 || length > (uint64) room))
 		return NULL;
 
 	/* a fault, if there has to be one, happens here */
@@ -65,6 +66,13 @@ locate(const WsSpool *spool, uint64 pointer, uint32 *tuple_length)
 		(void) *(const volatile char *) page;
 	*tuple_length = (uint32) (length + UNSTORED);
 	return (char *) row - UNSTORED;
+}
+
+/* The same, for rows that travel. */
+char *
+ws_spool_locate(const WsSpool *spool, uint64 pointer, uint32 *tuple_length)
+{
+	return locate(spool, pointer, tuple_length);
 }
 
 /*

@@ -2,12 +2,26 @@
  * spoolstore.c - the spool as a store.
  *
  * Rows are handed out by a helper that reads ahead (ahead.c) if there is one and
- * reading goes forward only, else through the window (window.c).
+ * reading goes forward only, else through the window (window.c).  Rows that travel inside runs (travel.c) come
+ * by carry.c.
  *
  * Memory: that of the spool, the window's queue, and what reading ahead is given.
  *-------------------------------------------------------------------------
  */
 #include "store/spool.h"
+
+/* The pointer of a row that has been put into an arena. */
+static uint64
+travel_pointer(WsSpool *spool, uint64 offset)
+{
+	/* a large row may have moved the arena */
+	spool->places.base[spool->arena] = spool->buffer;
+	spool->places.end[spool->arena] = spool->buffer + spool->buffered;
+	spool->travelled++;
+	if (spool->buffered >= spool->arena_bytes)
+		spool->store.full = true;
+	return ws_travel_pointer(spool->arena, offset);
+}
 
 static uint64
 put(WsStore *store, TupleTableSlot *slot, uint64 number)
@@ -16,7 +30,27 @@ put(WsStore *store, TupleTableSlot *slot, uint64 number)
 	uint64		pointer = ws_spool_append(spool, slot);
 
 	store->in_memory = spool->buffered;
+	if (unlikely(spool->travels))
+		return travel_pointer(spool, pointer);
 	return pointer;
+}
+
+static const WsRowSource *
+depart(WsStore *store, Size *average)
+{
+	return ws_spool_depart((WsSpool *) store, average);
+}
+
+static void
+travel(WsStore *store, Size arena)
+{
+	ws_spool_travel((WsSpool *) store, arena);
+}
+
+static void
+turn(WsStore *store, int arena)
+{
+	ws_spool_turn((WsSpool *) store, arena);
 }
 
 static Size
@@ -37,6 +71,11 @@ open_rows(WsStore *store, WsStream *stream, Size memory)
 	WsSpool    *spool = (WsSpool *) store;
 
 	spool->output = palloc0(sizeof(WsSpoolOutput));
+	if (spool->travels)
+	{
+		spool->output->carry = ws_carry_create(spool, stream, memory);
+		return;
+	}
 	ws_window_init(&spool->output->window, spool, stream);
 	if (!spool->request->random_access)
 		spool->output->ahead = ws_ahead_create(spool, stream, memory);
@@ -47,6 +86,7 @@ get(WsStore *store, TupleTableSlot *slot)
 {
 	WsSpoolOutput *output = ((WsSpool *) store)->output;
 	bool		found = output->ahead != NULL ? ws_ahead_next(output->ahead, &output->tuple) :
+		output->carry != NULL ? ws_carry_next(output->carry, &output->tuple) :
 		ws_window_next(&output->window, &output->tuple);
 
 	if (likely(found))
@@ -57,7 +97,21 @@ get(WsStore *store, TupleTableSlot *slot)
 static void
 seek(WsStore *store, uint64 position)
 {
-	ws_window_seek(&((WsSpool *) store)->output->window, position);
+	WsSpoolOutput *output = ((WsSpool *) store)->output;
+
+	if (output->carry != NULL)
+		ws_carry_seek(output->carry, position);
+	else
+		ws_window_seek(&output->window, position);
+}
+
+static void
+stats(const WsStore *store, WsStoreStats *stats)
+{
+	const WsSpool *spool = (const WsSpool *) store;
+
+	stats->travelled = spool->travelled;
+	stats->spooled = spool->nrows - spool->travelled;
 }
 
 static void
@@ -67,6 +121,8 @@ close_store(WsStore *store)
 
 	if (spool->output != NULL)
 		ws_ahead_stop(spool->output->ahead);
+	if (spool->output != NULL && spool->output->carry != NULL)
+		ws_carry_stop(spool->output->carry);
 	ws_spool_destroy(spool);
 }
 
@@ -74,10 +130,14 @@ static const WsStoreOps spool_ops = {
 	.name = "spool",
 	.put = put,
 	.spill = spill,
+	.depart = depart,
+	.travel = travel,
+	.turn = turn,
 	.end = end,
 	.open = open_rows,
 	.get = get,
 	.seek = seek,
+	.stats = stats,
 	.close = close_store,
 };
 

@@ -33,6 +33,8 @@ typedef struct WsStoreStats
 	int64		blocks_direct;	/* visits of blocks in the table's files */
 	int64		blocks_buffered;	/* in shared_buffers */
 	bool		persistent;		/* the files are on persistent memory */
+	uint64		spooled;		/* rows that wait in memory or in a file */
+	uint64		travelled;		/* rows that travel inside runs */
 } WsStoreStats;
 
 typedef struct WsStoreOps
@@ -49,6 +51,17 @@ typedef struct WsStoreOps
 	 * is.  NULL: there are no rows in memory.
 	 */
 	Size		(*spill) (WsStore *store, Size alone, Size helped, Size entries);
+
+	/*
+	 * Rows that come now are to travel inside runs.  In this order: `depart` says whose rows they are, for those who
+	 * write and read runs, and how many bytes a row has on average; `travel`, when the rows in memory have been
+	 * written if there was no file yet, makes room for `arena` bytes of them, and for others later; `turn`, when
+	 * piece number `arena` of the IndexMap begins, puts them into that one.  An arena is full when `full` says so.
+	 * NULL: they cannot
+	 */
+	const WsRowSource *(*depart) (WsStore *store, Size *average);
+	void		(*travel) (WsStore *store, Size arena);
+	void		(*turn) (WsStore *store, int arena);
 
 	/* the input has ended */
 	void		(*end) (WsStore *store);
@@ -72,7 +85,7 @@ struct WsStore
 	const WsStoreOps *ops;
 	const WsKeyRows *keys;		/* how ties get at keys; NULL if the prefix is the whole key */
 	Size		in_memory;		/* bytes of rows that are in memory */
-	bool		full;			/* no more of them, although memory may be left */
+	bool		full;			/* no more of them here, although memory may be left */
 };
 
 /* What a store is made of, and for. */

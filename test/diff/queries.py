@@ -424,7 +424,7 @@ def walked(m):
     if m.tables.huge:
         return digest(m)
     sql = 'SELECT a.id%s FROM t1 a%s' % (m.columns('a'), m.order(on(m.keys(1, 3), 'a'), 'a.id'))
-    return Query('SELECT walk($q$%s$q$, %d)' % (sql, m.rng.choice([5, 200, 10 ** 6])), total=True,
+    return Query('SELECT walk($q$%s$q$, %d)' % (sql, m.rng.choice([5, 200, 20000])), total=True,
                  explain=sql)
 
 

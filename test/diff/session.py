@@ -258,7 +258,8 @@ class Session:
         between = [rng.choice(BETWEEN)] if counts['rows'] > 3000 else []
         for memory in options.work_mem + between:
             how = {'wiscsort.sort_kernel': rng.choice(self.kernels),
-                   'wiscsort.record_store': rng.choice(['auto', 'heap', 'heap', 'spool']),
+                   'wiscsort.record_store': rng.choice(['auto', 'heap', 'heap', 'spool', 'inline', 'inline']),
+                   'wiscsort.cache_size': rng.choice(['-1', '-1', '0', '64kB', '1MB']),
                    'wiscsort.direct_read': rng.choice(['auto', 'on', 'on', 'off'])}
             for work in ('read', 'sort', 'write'):
                 how['wiscsort.%s_threads' % work] = rng.choice(['-1', '0', '1', '1'])

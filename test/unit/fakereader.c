@@ -11,10 +11,12 @@
  */
 #include "faults.h"
 
-/* Everything but the plain reader is reader.c's; that one has another name here. */
+/* Everything but these readers is reader.c's; they have other names here. */
 #define ws_reader_plain ws_reader_plain_of_files
+#define ws_reader_ahead ws_reader_ahead_of_files
 #include "../../src/file/reader.c"
 #undef ws_reader_plain
+#undef ws_reader_ahead
 
 typedef struct FakeReader
 {
@@ -95,4 +97,11 @@ ws_reader_plain(WsFileSet *files, bool helper_safe)
 	fake->reader.files = files;
 	fake->reader.helper_safe = helper_safe;
 	return &fake->reader;
+}
+
+/* The same for the one that reads ahead. */
+WsReader *
+ws_reader_ahead(WsFileSet *files, bool helper_safe)
+{
+	return ws_reader_plain(files, helper_safe);
 }

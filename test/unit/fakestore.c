@@ -7,7 +7,7 @@
  *
  * Rows count as memory until the store is asked to spill.  From then on they are written, too, as a spool's
  * are: by the backend, or by a helper if the request wants one.  Nothing reads that file; what is handed out comes
- * from the array.  Entries are taken from the stream by a helper if it allows one.
+ * from the array.  Behind the request's allowance of it rows travel, in arenas and in runs.  Entries are taken from the stream by a helper if it allows one.
  *
  * Memory: the array, and two buffers.  Errors: those of the file set and of the stream.
  *-------------------------------------------------------------------------
@@ -174,10 +174,34 @@ fake_ready(void *arg)
 	((FakeTable *) arg)->readied = true;
 }
 
+/*
+ * A row that travels: its values, and a byte for each that says whether it is null.  Where it is.
+ */
+static const char *
+fake_address(const FakeTable *t, uint64 pointer)
+{
+	int			place = ws_travel_place(pointer);
+	const char *row = t->places->base[place] + ((pointer & (WS_PLACE_OFFSETS - 1)) << 3);
+
+	if (place >= t->places->n || row + t->ncols * (sizeof(Datum) + 1) > t->places->end[place])
+		server_die("a row that is not in its place");
+	return row;
+}
+
+/* Its columns, from there. */
+static void
+fake_columns(const FakeTable *t, const char *row, Datum *values, bool *isnull)
+{
+	memcpy(values, row, t->ncols * sizeof(Datum));
+	memcpy(isnull, row + t->ncols * sizeof(Datum), t->ncols * sizeof(bool));
+}
+
 static void
 fake_prefetch(void *arg, uint64 pointer)
 {
-	if (pointer >= ((FakeTable *) arg)->n)
+	if ((pointer & WS_TRAVELS) != 0)
+		(void) fake_address(arg, pointer);
+	else if (pointer >= ((FakeTable *) arg)->n)
 		server_die("row " UINT64_FORMAT " is prefetched, of %zu", pointer, ((FakeTable *) arg)->n);
 }
 
@@ -197,11 +221,19 @@ fake_fetch(void *arg, uint64 pointer, WsKeySlot *slot)
 {
 	FakeTable  *t = arg;
 
-	if (pointer >= t->n)
-		server_die("row " UINT64_FORMAT " is fetched, of %zu", pointer, t->n);
 	if (!t->readied)
 		server_die("a row is fetched before ready");
 	t->fetched++;
+	if ((pointer & WS_TRAVELS) != 0)
+	{
+		/* as the spool does: whoever knows that another row is there now must say so */
+		if (slot->pointer != pointer)
+			fake_columns(t, fake_address(t, pointer), slot->values, slot->isnull);
+		slot->pointer = pointer;
+		return;
+	}
+	if (pointer >= t->n)
+		server_die("row " UINT64_FORMAT " is fetched, of %zu", pointer, t->n);
 	slot->pointer = pointer;
 	memcpy(slot->values, t->values + pointer * t->ncols, t->ncols * sizeof(Datum));
 	memcpy(slot->isnull, t->isnull + pointer * t->ncols, t->ncols * sizeof(bool));
@@ -338,6 +370,14 @@ typedef struct FakeStore
 	int			filling;		/* which */
 	Size		filled;
 	int64		offset;
+	/* once rows travel */
+	bool		travels;
+	WsRowSource source;
+	WsPlaces	places;
+	Size		arena_bytes;
+	char	   *arenas[WS_ARENAS];
+	int			arena;
+	Size		used;			/* bytes of it */
 	/* reading */
 	WsStream   *stream;
 	WsHelper   *helper;			/* or NULL */
@@ -368,6 +408,7 @@ fake_flush(FakeStore *s)
 	}
 	s->offset += s->filled;
 	s->filled = 0;
+	s->store.full |= s->offset > s->context.request->allowance;
 }
 
 static void
@@ -381,12 +422,40 @@ fake_write_row(FakeStore *s, Size row)
 	s->filled += bytes;
 }
 
+static Size
+fake_row_bytes(const FakeTable *t)
+{
+	return t->ncols * (sizeof(Datum) + sizeof(bool));
+}
+
+/* Puts a row into the arena. */
+static uint64
+fake_put_into_arena(FakeStore *s, TupleTableSlot *slot)
+{
+	FakeTable  *t = &s->table;
+	char	   *row = s->arenas[s->arena] + s->used;
+	uint64		pointer = ws_travel_pointer(s->arena, s->used >> 3);
+
+	if (s->store.full)
+		server_die("a row is put into a full arena");
+	memcpy(row, slot->tts_values, t->ncols * sizeof(Datum));
+	memcpy(row + t->ncols * sizeof(Datum), slot->tts_isnull, t->ncols * sizeof(bool));
+	s->used += TYPEALIGN(8, fake_row_bytes(t));
+	s->places.base[s->arena] = s->arenas[s->arena];
+	s->places.end[s->arena] = s->arenas[s->arena] + s->used;
+	s->store.full = s->used >= s->arena_bytes;
+	return pointer;
+}
+
 static uint64
 fake_put(WsStore *store, TupleTableSlot *slot, uint64 number)
 {
 	FakeStore  *s = (FakeStore *) store;
 	FakeTable  *t = &s->table;
 	Size		bytes = t->ncols * sizeof(Datum);
+
+	if (s->travels)
+		return fake_put_into_arena(s, slot);
 
 	if (number != t->n)
 		server_die("row " UINT64_FORMAT " is put as number %zu", number, t->n);
@@ -433,6 +502,98 @@ fake_spill(WsStore *store, Size alone, Size helped, Size entries)
 	for (Size i = 0; i < s->table.n; i++)
 		fake_write_row(s, i);
 	return s->writer != NULL ? helped : alone;
+}
+
+/* Where a row is, to be copied into a run: of one that does not travel yet, it is made. */
+static const char *
+fake_locate(void *arg, uint64 pointer, Size *bytes, Size *lead)
+{
+	static __thread char made[(FAKE_COLUMNS + 1) * (sizeof(Datum) + sizeof(bool))];
+	FakeStore  *s = arg;
+	const FakeTable *t = &s->table;
+
+	*bytes = fake_row_bytes(t);
+	*lead = 0;
+	if ((pointer & WS_TRAVELS) != 0)
+		return fake_address(t, pointer);
+	memcpy(made, t->values + pointer * t->ncols, t->ncols * sizeof(Datum));
+	memcpy(made + t->ncols * sizeof(Datum), t->isnull + pointer * t->ncols, t->ncols * sizeof(bool));
+	return made;
+}
+
+static void
+fake_prefetch_row(void *arg, uint64 pointer)
+{
+	fake_prefetch(&((FakeStore *) arg)->table, pointer);
+}
+
+static void
+fake_yield(void *arg)
+{
+	FakeStore  *s = arg;
+
+	for (int i = 0; i < WS_ARENAS; i++)
+		if (s->arenas[i] != NULL)
+		{
+			ws_account_subtract(s->context.account, s->arena_bytes);
+			pfree(s->arenas[i]);
+			s->arenas[i] = NULL;
+		}
+}
+
+static const WsRowSource *
+fake_depart(WsStore *store, Size *average)
+{
+	FakeStore  *s = (FakeStore *) store;
+
+	s->places.n = WS_ARENAS;
+	s->places.base = palloc0(WS_ARENAS * sizeof(char *));
+	s->places.end = palloc0(WS_ARENAS * sizeof(char *));
+	s->table.places = &s->places;
+	s->source = (WsRowSource) {fake_locate, fake_prefetch_row, fake_yield, s, &s->places, 3};
+	*average = TYPEALIGN(8, fake_row_bytes(&s->table));
+	return &s->source;
+}
+
+static void
+fake_turn(WsStore *store, int arena)
+{
+	FakeStore  *s = (FakeStore *) store;
+
+	if (s->arenas[arena] == NULL)
+	{
+		s->arenas[arena] = palloc(s->arena_bytes + 1024);
+		ws_account_add(s->context.account, s->arena_bytes);
+	}
+	memset(s->arenas[arena], 0x3C, s->arena_bytes);
+	s->arena = arena;
+	s->used = 0;
+	store->full = false;
+}
+
+static void
+fake_travel(WsStore *store, Size arena)
+{
+	FakeStore  *s = (FakeStore *) store;
+
+	if (s->travels)
+		server_die("rows depart twice");
+	s->travels = true;
+	s->arena_bytes = arena;
+	if (s->file < 0)
+	{
+		ws_account_subtract(s->context.account, store->in_memory);
+		store->in_memory = 0;
+	}
+	else
+	{
+		store->ops->end(store);
+		for (int i = 0; i < 2; i++)
+			if (s->buffers[i] != NULL)
+				ws_account_subtract(s->context.account, s->buffer_size);
+		s->buffer_size = 0;
+	}
+	fake_turn(store, 0);
 }
 
 static void
@@ -498,6 +659,11 @@ fake_get(WsStore *store, TupleTableSlot *slot)
 	if (s->next == s->n && !fake_load(s))
 		return false;
 	row = ws_entry_pointer(s->batch[s->next++]);
+	if ((row & WS_TRAVELS) != 0)
+	{
+		fake_columns(t, fake_address(t, row), slot->tts_values, slot->tts_isnull);
+		return true;
+	}
 	if (row >= t->n)
 		server_die("row " UINT64_FORMAT " is to be got, of %zu", row, t->n);
 	memcpy(slot->tts_values, t->values + row * t->ncols, t->ncols * sizeof(Datum));
@@ -530,6 +696,9 @@ static const WsStoreOps fake_ops = {
 	.virtual_rows = true,
 	.put = fake_put,
 	.spill = fake_spill,
+	.depart = fake_depart,
+	.travel = fake_travel,
+	.turn = fake_turn,
 	.end = fake_end,
 	.open = fake_open,
 	.get = fake_get,

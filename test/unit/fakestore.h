@@ -47,6 +47,7 @@ typedef struct FakeTable
 	bool	   *isnull;
 	bool		readied;		/* `ready` has been called */
 	long		fetched;
+	const WsPlaces *places;		/* of rows that travel */
 	WsKeyRows	keys;
 } FakeTable;
 

@@ -241,6 +241,36 @@ ws_file_write_raw(WsFileSet *set, int file, const void *data, Size bytes, int64 
 	return 0;
 }
 
+bool
+ws_file_allow_appending(WsFileSet *set, int file)
+{
+	return ws_file_allow_helpers(set, file);
+}
+
+int
+ws_file_append_raw(WsFileSet *set, int file, const void *data, Size bytes, int64 offset)
+{
+	memfile_grow(memfile(set, file), offset + (int64) bytes);
+	return ws_file_write_raw(set, file, data, bytes, offset);
+}
+
+void
+ws_file_appended(WsFileSet *set, int file, int64 bytes, int64 offset)
+{
+	if (!server_in_backend() || offset + bytes > memfile(set, file)->size)
+		server_die("%s has not been appended to", memfile(set, file)->name);
+}
+
+void
+ws_file_read_ahead(WsFileSet *set, int file, Size bytes, int64 offset)
+{
+}
+
+void
+ws_file_forget(WsFileSet *set, int file, Size bytes, int64 offset)
+{
+}
+
 int
 ws_file_read(WsFileSet *set, int file, void *data, Size bytes, int64 offset)
 {

@@ -224,14 +224,22 @@ pfree(void *pointer)
 
 /* Always moves, so that whoever keeps an old pointer is found out. */
 void *
-repalloc(void *pointer, Size size)
+repalloc_huge(void *pointer, Size size)
 {
 	Chunk	   *chunk = (Chunk *) pointer - 1;
-	void	   *moved = MemoryContextAlloc(chunk->context, size);
+	void	   *moved = MemoryContextAllocHuge(chunk->context, size);
 
 	memcpy(moved, pointer, Min(size, chunk->size));
 	pfree(pointer);
 	return moved;
+}
+
+void *
+repalloc(void *pointer, Size size)
+{
+	if (size > MaxAllocSize)
+		elog(ERROR, "invalid memory alloc request size %zu", size);
+	return repalloc_huge(pointer, size);
 }
 
 char *

@@ -33,12 +33,17 @@
 #include "../../src/index/ties.c"
 #undef settle
 #include "../../src/run/runfile.c"
+#include "../../src/run/rowwrite.c"
+#include "../../src/run/rowread.c"
+#include "../../src/run/emit.c"
 #include "../../src/run/formation.c"
 #include "../../src/merge/losertree.c"
 #include "../../src/merge/merge.c"
 #include "../../src/merge/gather.c"
 #include "../../src/merge/passes.c"
+#include "../../src/merge/rowpasses.c"
 #include "../../src/merge/stream.c"
+#include "../../src/merge/rowstream.c"
 
 #include "fakestore.c"
 

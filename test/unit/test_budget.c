@@ -26,7 +26,8 @@ static const char *const kinds[] = {"spool", "heap", "keys"};
 static WsBudget
 divide(Size w, WsStoreKind store, int threads)
 {
-	WsRequest	request = {.store = store, .memory = w, .threads = {threads, threads, threads, 4}};
+	WsRequest	request = {.store = store, .memory = w, .allowance = PG_INT64_MAX,
+	.threads = {threads, threads, threads, 4}};
 
 	return ws_budget(&request);
 }
@@ -142,6 +143,55 @@ expect(Size w, WsStoreKind store, int threads, Size shared, Size alone, Size hel
 		  threads > 0 ? ", helper" : "");
 }
 
+/* What is wrong with a division for rows that travel, or NULL. */
+static const char *
+wrong_rows(Size w, Size row, bool helped)
+{
+	WsBudget	b = divide(w, WS_KIND_SPOOL, helped);
+	WsRowBudget r = ws_budget_rows(&b, row, 16, helped);
+
+	if (r.block % 4096 != 0 || r.block < 4 * KB || r.block > 256 * KB)
+		return "a run's block is not of whole pages, or out of bounds";
+	if (r.buffer % r.block != 0 || r.buffer < r.block || r.buffer > MB)
+		return "the write buffer is not of whole blocks, or out of bounds";
+	if (r.arenas != (helped ? 2 : 1))
+		return "two arenas with a helper, one without";
+	if (r.arenas * r.arena + r.entries > r.merging || r.merging + r.buffer > w)
+		return "parts are larger than the whole";
+	if (r.arenas * r.arena + r.entries < r.merging - 2)
+		return "some memory is left out";
+	if (r.merging < 4 * r.block)
+		return "too little for a merge of three runs";
+	/* rows and entries are to be full at the same time */
+	if (r.arena / Max(row, 1) * 16 > r.entries / r.arenas + 32 || r.entries / r.arenas / 16 > r.arena / Max(row, 1) + 2)
+		return "rows and entries are out of proportion";
+	return NULL;
+}
+
+static void
+travelling(void)
+{
+	WsBudget	b = divide(64 * MB, WS_KIND_SPOOL, 1);
+	WsRowBudget r = ws_budget_rows(&b, 100, 16, true);
+	const char *bad = NULL;
+
+	CHECK(r.block == 256 * KB && r.buffer == MB && r.arenas == 2 && r.merging == 63 * MB &&
+		  r.arena == 28474262 && r.entries == 9111764, "64 MB, rows of 100 bytes: as written down (%zu, %zu)",
+		  r.arena, r.entries);
+	b = divide(4 * MB, WS_KIND_SPOOL, 0);
+	r = ws_budget_rows(&b, 4000, 32, false);
+	CHECK(r.block == 64 * KB && r.buffer == 256 * KB && r.arenas == 1, "4 MB, rows of 4000 bytes: blocks of 64 kB");
+	r = ws_budget_rows(&b, 20000, 32, false);
+	CHECK(r.block == 156 * KB, "rows of 20,000 bytes: of eight such rows");
+	r = ws_budget_rows(&b, 1000000, 32, false);
+	CHECK(r.block == 256 * KB, "of 1 MB: no more than 256 kB");
+	for (Size w = 64 * KB; w <= 2048 * MB && bad == NULL; w += 1 + w / 97)
+		for (Size row = 8; row <= 2000 && bad == NULL; row = row * 2 + 3)
+			for (int helped = 0; helped < 2 && bad == NULL; helped++)
+				bad = wrong_rows(w, row, helped);
+	CHECK(bad == NULL, "rows that travel: %s", bad == NULL ? "nothing wrong" : bad);
+}
+
 static void
 boundaries(void)
 {
@@ -193,5 +243,6 @@ main(void)
 {
 	table();
 	boundaries();
+	travelling();
 	return failures != 0;
 }

@@ -1,0 +1,108 @@
+/*-------------------------------------------------------------------------
+ * rowstream.c - one run of rows as a stream that can be read from any place.
+ *
+ * For cursors that scroll, and for mark and restore: the runs have been merged into this one.  A row's block is
+ * found by the number of its first row, which was noted when the run was written.
+ *
+ * Memory: the struct; 16 bytes for each block, which the caller keeps.
+ *-------------------------------------------------------------------------
+ */
+#include "merge/stream.h"
+
+typedef struct RowStream
+{
+	WsStream	stream;			/* must be first */
+	WsRowsIn   *rows;
+	const WsBlockRows *blocks;
+	uint32		nblocks;
+	uint32		block;			/* the one that is loaded, or is to be */
+	bool		loaded;
+	const WsEntry *entries;		/* of it */
+	Size		n;
+} RowStream;
+
+static Size
+row_next(WsStream *stream, WsEntry *out, Size max)
+{
+	RowStream  *r = (RowStream *) stream;
+	WsEntry		following;
+	Size		from;
+	Size		n;
+
+	if (stream->taken >= stream->count)
+		return 0;
+	if (r->loaded && stream->taken >= r->blocks[r->block].row + r->n)
+	{
+		r->loaded = false;
+		r->block++;
+	}
+	if (!r->loaded)
+	{
+		r->entries = ws_rows_in_next(r->rows, 0, &r->n, &following);
+		if (r->entries == NULL)
+			return 0;
+		r->loaded = true;
+	}
+	from = (Size) (stream->taken - r->blocks[r->block].row);
+	n = Min(max, r->n - from);
+	memcpy(out, r->entries + from, n * sizeof(WsEntry));
+	stream->taken += n;
+	return n;
+}
+
+static void
+row_raise(WsStream *stream)
+{
+	ws_rows_in_raise(((RowStream *) stream)->rows);
+}
+
+/* The block that has a row. */
+static uint32
+block_of(const RowStream *r, uint64 position)
+{
+	uint32		low = 0;
+	uint32		high = r->nblocks - 1;
+
+	while (low < high)
+	{
+		uint32		middle = low + (high - low + 1) / 2;
+
+		if (r->blocks[middle].row <= position)
+			low = middle;
+		else
+			high = middle - 1;
+	}
+	return low;
+}
+
+static void
+row_seek(WsStream *stream, uint64 position)
+{
+	RowStream  *r = (RowStream *) stream;
+	uint32		block = block_of(r, position);
+
+	stream->taken = position;
+	if (r->loaded && block == r->block)
+		return;
+	r->block = block;
+	r->loaded = false;
+	ws_rows_in_seek(r->rows, 0, block, r->blocks[block].unit);
+}
+
+static const WsStreamOps row_ops = {row_next, row_raise, row_seek, NULL};
+
+/* The only run of `rows`, with what is known of its blocks, in their order, which is the caller's. */
+WsStream *
+ws_stream_of_rows(WsRowsIn *rows, const WsRun *run, bool helper_safe, const WsBlockRows *blocks)
+{
+	RowStream  *r = palloc0(sizeof(RowStream));
+
+	r->stream.ops = &row_ops;
+	r->stream.helper_safe = helper_safe;
+	r->stream.count = run->nentries;
+	r->stream.context = CurrentMemoryContext;
+	r->rows = rows;
+	r->blocks = blocks;
+	r->nblocks = run->blocks;
+	return &r->stream;
+}

@@ -1,0 +1,108 @@
+/*-------------------------------------------------------------------------
+ * emit.c - how a sorted piece becomes a run: of entries, or of rows that travel.
+ *
+ * Who forms runs (formation.c) does not ask which of the two it is.  Of runs of rows the beginnings of all
+ * blocks are kept, for the read order (rowread.c).
+ *
+ * Memory: 16 bytes a block of rows.  On error: as runfile.c and rowwrite.c.
+ *-------------------------------------------------------------------------
+ */
+#include "run/run.h"
+
+#include "utils/memutils.h"
+
+/* May a helper write the next run? */
+bool
+ws_emit_by_helper(WsFormation *f)
+{
+	return f->source != NULL ?
+		ws_file_allow_appending(f->row_home.files, ws_runs_file(&f->row_home, 0)) :
+		ws_runs_allow_helpers(&f->home, 0);
+}
+
+/* Begins the run of a piece, which a helper writes if `helped`. */
+void
+ws_emit_begin(WsFormation *f, WsPiece *p, bool helped)
+{
+	memset(&p->rows, 0, sizeof(WsRowWriter));
+	if (f->source == NULL)
+		ws_run_write_begin(&p->writer, &f->home, p->n, f->block_size,
+						   f->next_number++, 0, f->block, helped);
+	else
+		ws_rows_write_begin(&p->rows, &f->row_home, f->source, f->row_block, f->next_number++, 0,
+							f->row_buffer, f->row_buffer_bytes,
+							MemoryContextAllocHuge(GetMemoryChunkContext(f),
+												   f->most_starts * sizeof(WsBlockStart)),
+							f->most_starts, helped);
+}
+
+/* Writes the run.  In a helper if it was begun so. */
+void
+ws_emit(WsPiece *p)
+{
+	if (p->rows.source == NULL)
+		ws_run_write(&p->writer, p->entries, p->n);
+	else
+	{
+		ws_rows_write(&p->rows, p->entries, p->n);
+		ws_rows_write_last(&p->rows);
+	}
+}
+
+/* Makes it one of the live runs.  Raises what a helper met. */
+void
+ws_emit_end(WsFormation *f, WsPiece *p)
+{
+	if (p->rows.source == NULL)
+		ws_formation_add_run(f, ws_run_write_end(&p->writer));
+	else
+	{
+		ws_formation_add_run(f, ws_rows_write_end(&p->rows));
+		ws_starts_add(f, p->rows.starts, p->rows.run.blocks);
+		pfree(p->rows.starts);
+	}
+}
+
+/* Adds the beginnings of a run's blocks. */
+void
+ws_starts_add(WsFormation *f, const WsBlockStart *starts, uint32 n)
+{
+	if (f->nstarts + n > f->max_starts)
+	{
+		uint32		more = Max(n, f->max_starts / 2);
+		Size		bytes = (f->max_starts + more) * sizeof(WsBlockStart);
+
+		ws_account_add(f->account, more * sizeof(WsBlockStart));
+		f->max_starts += more;
+		f->starts = f->starts == NULL ? MemoryContextAllocHuge(GetMemoryChunkContext(f), bytes) :
+			repalloc_huge(f->starts, bytes);
+	}
+	memcpy(f->starts + f->nstarts, starts, n * sizeof(WsBlockStart));
+	f->nstarts += n;
+}
+
+static int
+compare_uint32(const void *a, const void *b)
+{
+	uint32		x = *(const uint32 *) a;
+	uint32		y = *(const uint32 *) b;
+
+	return (x > y) - (x < y);
+}
+
+/* Forgets those of n runs. */
+void
+ws_starts_drop(WsFormation *f, const WsRun *runs, int n)
+{
+	uint32	   *numbers = palloc(Max(n, 1) * sizeof(uint32));
+	uint32		left = 0;
+
+	for (int i = 0; i < n; i++)
+		numbers[i] = runs[i].number;
+	qsort(numbers, n, sizeof(uint32), compare_uint32);
+	for (uint32 i = 0; i < f->nstarts; i++)
+		if (bsearch(&f->starts[i].run, numbers, n, sizeof(uint32), compare_uint32) == NULL)
+			f->starts[left++] = f->starts[i];
+	f->nstarts = left;
+	pfree(numbers);
+}

@@ -1,0 +1,424 @@
+/*-------------------------------------------------------------------------
+ * rowread.c - reading runs of rows in the order in which a merge needs their blocks.
+ *
+ * A merge of n runs has one block of each in memory.  Which block it needs next is known beforehand: that with
+ * the least first entry (FMsort's block read order).  So the first entries of all blocks are noted when
+ * runs are written, and sorted when they are to be merged; the next l blocks of that order are always on
+ * their way, into l buffers more (its assist blocks).  A block that has arrived waits until its run asks for it.  The
+ * buffer that the run has used up takes its place among the l.
+ *
+ * Where entries do not tell the whole order, keys with equal prefixes may want blocks in another order than this.  A
+ * block that is not on its way is then read at once, into the buffer that its run has used up, so that the
+ * order may be wrong at the price of a wait, and nothing can get stuck.
+ *
+ * Rows are used where they are: the entries that a block brings point to them, by place and offset (run.h).
+ * They are valid until the next block of the same run is asked for.
+ *
+ * Reading raises nothing, so that helpers can do it: what was met stays until ws_rows_in_raise.
+ *
+ * Memory: the buffers, which the caller lends; 8 bytes a block for the order, and 24 while it is being sorted; for
+ * runs with a row that is larger than a block, as much as that.
+ * On error: ERRCODE_DATA_CORRUPTED with the file's name for a block that is short or
+ * fails a check; otherwise the error of the system call.
+ *-------------------------------------------------------------------------
+ */
+#include "run/run.h"
+
+#include "portability/instr_time.h"
+#include "utils/memutils.h"
+
+/* One block in memory, or on its way. */
+typedef struct Slot
+{
+	WsRead		read;			/* must be first */
+	struct Slot *next;		/* of its run, or of those that are free */
+	bool		arrived;
+} Slot;
+
+typedef struct Run
+{
+	WsRun		run;
+	Slot	   *current;		/* whose rows are in use */
+	Slot	   *first;			/* behind it, asked for */
+	Slot	   *last;
+	uint32		block;			/* number of the next one */
+	uint32		unit;			/* where it begins */
+	char	   *large;			/* for blocks that are larger than a buffer, or NULL */
+	int			error;			/* of a read, or 0 */
+	const char *wrong;			/* what a check found, or NULL */
+} Run;
+
+typedef struct Ordered
+{
+	uint32		run;
+	uint32		unit;
+} Ordered;
+
+struct WsRowsIn
+{
+	WsReader   *reader;
+	const WsRowSource *source;
+	WsAccount  *account;
+	Size		counted;		/* bytes in it */
+	Run		   *runs;
+	int			nruns;
+	Slot	   *free;
+	int			on_their_way;	/* blocks */
+	Size		assist;			/* buffers that may still be used to read ahead */
+	Ordered    *order;
+	uint32		norder;
+	uint32		at;				/* the next of it to be asked for */
+	WsReadStats *stats;
+};
+
+static int
+compare_numbers(const void *a, const void *b)
+{
+	const WsRun *x = *(const WsRun *const *) a;
+	const WsRun *y = *(const WsRun *const *) b;
+
+	return (x->number > y->number) - (x->number < y->number);
+}
+
+static int
+compare_starts(const void *a, const void *b)
+{
+	const WsBlockStart *x = a;
+	const WsBlockStart *y = b;
+
+	if (x->first != y->first)
+		return x->first > y->first ? 1 : -1;
+	if (x->run != y->run)
+		return x->run > y->run ? 1 : -1;
+	return (x->unit > y->unit) - (x->unit < y->unit);
+}
+
+/* Sorts the blocks of these runs, but for the first ones, by the entries that they begin with. */
+static void
+make_order(WsRowsIn *in, const WsRun *runs, const WsBlockStart *starts, uint32 nstarts)
+{
+	const WsRun **by_number = palloc(in->nruns * sizeof(WsRun *));
+	WsBlockStart *mine = MemoryContextAllocHuge(CurrentMemoryContext,
+												Max(nstarts, 1) * sizeof(WsBlockStart));
+	uint32		n = 0;
+
+	for (int i = 0; i < in->nruns; i++)
+		by_number[i] = &runs[i];
+	qsort(by_number, in->nruns, sizeof(WsRun *), compare_numbers);
+	for (uint32 i = 0; i < nstarts; i++)
+	{
+		const WsRun key = {.number = starts[i].run};
+		const WsRun *wanted = &key;
+		const WsRun **found = bsearch(&wanted, by_number, in->nruns, sizeof(WsRun *), compare_numbers);
+
+		if (found == NULL || starts[i].unit == 0)
+			continue;
+		mine[n] = starts[i];
+		mine[n++].run = (uint32) (*found - runs);
+	}
+	qsort(mine, n, sizeof(WsBlockStart), compare_starts);
+	in->order = MemoryContextAllocHuge(CurrentMemoryContext, Max(n, 1) * sizeof(Ordered));
+	for (uint32 i = 0; i < n; i++)
+	{
+		in->order[i].run = mine[i].run;
+		in->order[i].unit = mine[i].unit;
+	}
+	in->norder = n;
+	in->stats->blocks += n;
+	in->counted += n * sizeof(Ordered);
+	pfree(mine);
+	pfree(by_number);
+}
+
+/* Has a block of a run, at a unit, read into a free buffer. */
+static Slot *
+submit_block(WsRowsIn *in, Run *r, uint32 unit)
+{
+	Slot	   *b = in->free;
+	int64		offset = (int64) unit * r->run.block_size;
+
+	in->free = b->next;
+	b->next = NULL;
+	b->arrived = false;
+	b->read.file = r->run.file;
+	b->read.offset = r->run.offset + offset;
+	b->read.bytes = (Size) Min((int64) r->run.block_size, r->run.bytes - offset);
+	if (r->first == NULL)
+		r->first = b;
+	else
+		r->last->next = b;
+	r->last = b;
+	in->reader->ops->submit(in->reader, &b->read);
+	in->on_their_way++;
+	return b;
+}
+
+/* Asks for as many blocks of the order as there are buffers for. */
+static void
+read_ahead(WsRowsIn *in)
+{
+	while (in->assist > 0 && in->at < in->norder)
+	{
+		Ordered		o = in->order[in->at++];
+		Run		   *r = &in->runs[o.run];
+
+		if (o.unit < r->unit)
+			continue;			/* it could not wait */
+		in->assist--;
+		submit_block(in, r, o.unit);
+	}
+}
+
+/*
+ * Starts reading `nruns` runs of one block size through `nbuffers` buffers, more than there are runs, which lie one
+ * behind the other at `buffers`, aligned to 4096 bytes.  `starts` has the block starts of these runs, and perhaps of
+ * others.  Run number i has place WS_ARENAS + i of source->places.  Allocates in CurrentMemoryContext; counts
+ * in `account` what is not the caller's, and in `stats` what it does.  `reader` is closed by ws_rows_in_free.
+ */
+WsRowsIn *
+ws_rows_in_create(WsReader *reader, const WsRowSource *source, WsAccount *account, WsReadStats *stats,
+				  const WsRun *runs, int nruns, const WsBlockStart *starts, uint32 nstarts,
+				  char *buffers, Size nbuffers)
+{
+	WsRowsIn   *in = palloc0(sizeof(WsRowsIn));
+	Slot	   *all = palloc0(nbuffers * sizeof(Slot));
+	WsPlaces   *places = source->places;
+
+	Assert(nbuffers > (Size) nruns);
+	in->reader = reader;
+	in->source = source;
+	in->account = account;
+	in->stats = stats;
+	in->nruns = nruns;
+	in->runs = palloc0(nruns * sizeof(Run));
+	in->assist = nbuffers - nruns;
+	for (Size i = 0; i < nbuffers; i++)
+	{
+		all[i].read.buffer = buffers + i * runs[0].block_size;
+		all[i].next = in->free;
+		in->free = &all[i];
+	}
+	if (places->n < WS_ARENAS + nruns)
+	{
+		places->n = WS_ARENAS + nruns;
+		places->base = repalloc(places->base, places->n * sizeof(char *));
+		places->end = repalloc(places->end, places->n * sizeof(char *));
+	}
+	make_order(in, runs, starts, nstarts);
+	for (int i = 0; i < nruns; i++)
+	{
+		in->runs[i].run = runs[i];
+		if (runs[i].largest > runs[i].block_size)
+		{
+			Size		bytes = runs[i].largest + WS_IO_ALIGN;
+
+			in->runs[i].large = (char *)
+				TYPEALIGN(WS_IO_ALIGN, MemoryContextAllocHuge(CurrentMemoryContext, bytes));
+			in->counted += bytes;
+		}
+	}
+	ws_account_add(account, in->counted);
+	for (int i = 0; i < nruns; i++)
+		submit_block(in, &in->runs[i], 0);
+	read_ahead(in);
+	return in;
+}
+
+/* Waits for the oldest read. */
+static void
+wait_one(WsRowsIn *in)
+{
+	Slot	   *b = (Slot *) in->reader->ops->wait(in->reader);
+
+	b->arrived = true;
+	in->on_their_way--;
+}
+
+/* Waits for one block. */
+static void
+wait_for(WsRowsIn *in, Slot *b)
+{
+	instr_time	start;
+	instr_time	end;
+
+	if (b->arrived)
+		return;
+	INSTR_TIME_SET_CURRENT(start);
+	while (!b->arrived)
+		wait_one(in);
+	INSTR_TIME_SET_CURRENT(end);
+	INSTR_TIME_SUBTRACT(end, start);
+	in->stats->stalls++;
+	in->stats->stalled_us += INSTR_TIME_GET_MICROSEC(end);
+}
+
+/* The rest of a block that is larger than the buffer that it begins in; false if it could not be read. */
+static bool
+read_rest(WsRowsIn *in, Run *r, Slot *b, uint64 bytes)
+{
+	Slot		rest = {.read = b->read};
+
+	memcpy(r->large, b->read.data, r->run.block_size);
+	rest.read.offset += r->run.block_size;
+	rest.read.bytes = bytes - r->run.block_size;
+	rest.read.buffer = r->large + r->run.block_size;
+	in->reader->ops->submit(in->reader, &rest.read);
+	in->on_their_way++;
+	wait_for(in, &rest);
+	if (rest.read.error == 0 && rest.read.data != rest.read.buffer)
+		memcpy(rest.read.buffer, rest.read.data, rest.read.bytes);
+	r->error = rest.read.error;
+	return r->error == 0;
+}
+
+/* Makes the entries of a block point to the rows in it; NULL, or what is wrong. */
+static const char *
+place_rows(WsRowsIn *in, int run, WsRowBlock *block)
+{
+	WsPlaces   *places = in->source->places;
+	WsEntry    *entries = ws_rowblock_entries(block);
+	int			place = WS_ARENAS + run;
+	uint64		most = block->bytes >> in->source->shift;
+	bool		outside = false;
+
+	for (uint32 i = 0; i < block->nentries; i++)
+	{
+		outside |= ws_entry_pointer(entries[i]) >= most;
+		entries[i].lo += ws_travel_pointer(place, 0);
+	}
+	places->base[place] = (const char *) block;
+	places->end[place] = (const char *) entries;
+	return outside ? "An entry in it points behind its block." : NULL;
+}
+
+/* Looks at a block that has arrived, and puts it into use. */
+static WsRowBlock *
+enter_block(WsRowsIn *in, int run, Slot *b)
+{
+	Run		   *r = &in->runs[run];
+	WsRowBlock *block = (WsRowBlock *) b->read.data;
+
+	r->error = b->read.error;
+	if (r->error != 0)
+		return NULL;
+	r->wrong = b->read.bytes < sizeof(WsRowBlock) ? "It ends within a block of rows." :
+		ws_rowblock_check_header(block, r->run.largest, r->run.number, r->block);
+	if (r->wrong == NULL && block->bytes > b->read.bytes)
+	{
+		if (r->large == NULL || b->read.bytes < r->run.block_size)
+			r->wrong = "It ends within a block of rows.";
+		else if (!read_rest(in, r, b, block->bytes))
+			return NULL;
+		else
+			block = (WsRowBlock *) r->large;
+	}
+	if (r->wrong == NULL)
+		r->wrong = ws_rowblock_check(block);
+	if (r->wrong == NULL)
+		r->wrong = place_rows(in, run, block);
+	return r->wrong == NULL ? block : NULL;
+}
+
+/* Gives the buffer that a run has used up back. */
+static void
+release_block(WsRowsIn *in, Run *r)
+{
+	if (r->current == NULL)
+		return;
+	r->current->next = in->free;
+	in->free = r->current;
+	r->current = NULL;
+}
+
+/*
+ * The entries of the next block of a run, in *n how many there are, and in *following something that no entry
+ * behind them is less than; NULL behind the last block, and when reading failed (ws_rows_in_raise).  The run's rows
+ * of before are gone.
+ */
+const WsEntry *
+ws_rows_in_next(WsRowsIn *in, int run, Size *n, WsEntry *following)
+{
+	Run		   *r = &in->runs[run];
+	WsRowBlock *block;
+	Slot	   *b;
+	bool		ahead;
+
+	if (r->error != 0 || r->wrong != NULL || r->block == r->run.blocks)
+		return NULL;
+	release_block(in, r);
+	/* the first one is read into the run's own buffer, as is one that could not wait */
+	ahead = r->first != NULL && r->unit > 0;
+	b = r->first != NULL ? r->first : submit_block(in, r, r->unit);
+	wait_for(in, b);
+	r->first = b->next;
+	r->current = b;
+	in->assist += ahead;
+	block = enter_block(in, run, b);
+	if (block == NULL)
+	{
+		in->reader->failed = true;
+		return NULL;
+	}
+	r->block++;
+	r->unit += (uint32) ((block->bytes + r->run.block_size - 1) / r->run.block_size);
+	*n = block->nentries;
+	*following = r->block == r->run.blocks ? WS_ENTRY_MAX : block->next;
+	read_ahead(in);
+	return ws_rowblock_entries(block);
+}
+
+/* Is the next block of a run in memory already? */
+bool
+ws_rows_in_is_there(const WsRowsIn *in, int run)
+{
+	const Slot *b = in->runs[run].first;
+
+	return b != NULL && b->arrived;
+}
+
+/* Makes a block, which begins at `unit`, the next one of a run that has no read order. */
+void
+ws_rows_in_seek(WsRowsIn *in, int run, uint32 block, uint32 unit)
+{
+	Run		   *r = &in->runs[run];
+
+	Assert(in->norder == 0);
+	while (r->first != NULL)
+	{
+		Slot	   *b = r->first;
+
+		wait_for(in, b);
+		r->first = b->next;
+		b->next = in->free;
+		in->free = b;
+	}
+	r->block = block;
+	r->unit = unit;
+}
+
+/* Raises what was met in reading, if anything was, and counts what was read.  In the backend. */
+void
+ws_rows_in_raise(const WsRowsIn *in)
+{
+	ws_reader_count(in->reader);
+	for (int i = 0; in->reader->failed && i < in->nruns; i++)
+	{
+		const Run  *r = &in->runs[i];
+
+		if (r->error != 0)
+			ws_file_failed(in->reader->files, r->run.file, false, r->error);
+		if (r->wrong != NULL)
+			ws_file_corrupt(in->reader->files, r->run.file, r->wrong);
+	}
+}
+
+/* Waits for what is on its way, so that its buffers may go, and closes the reader.  Memory is the context's. */
+void
+ws_rows_in_free(WsRowsIn *in)
+{
+	while (in->on_their_way > 0)
+		wait_one(in);
+	in->reader->ops->close(in->reader);
+	ws_account_subtract(in->account, in->counted);
+	in->counted = 0;
+}

@@ -1,0 +1,335 @@
+/*-------------------------------------------------------------------------
+ * rowwrite.c - writing runs of rows: the rows themselves, in order, with their entries.
+ *
+ * What travels inside a run need not be fetched afterwards: the merge reads all of it from front to back.
+ * That is the classic external merge sort; it is the better way where the page cache
+ * cannot hold the rows, so that fetching one would be a read of its own.
+ *
+ * Rows come in their final order and are copied out of memory, one behind the other, into blocks
+ * (rowblock.h), of which several are written with one call.  The first entry of each block is noted for the read
+ * order (rowread.c).  A row that is larger than a block gets one of its own.
+ *
+ * A run's length is not known before its end.  So whoever writes takes the place behind the last run of the
+ * level when the first bytes go out: only one run of a level is being written at a time.
+ *
+ * Memory: the buffer and the block starts, which the caller lends.
+ * On error: ENOSPC and the like as any write of temporary files; a row with a header that makes no
+ * sense as ERRCODE_DATA_CORRUPTED.  A helper leaves both for the backend (ws_rows_write_end).
+ *-------------------------------------------------------------------------
+ */
+#include "run/run.h"
+
+#include "utils/memutils.h"
+
+/* Rows whose cache lines are asked for before they are copied. */
+#define PREFETCH_ROWS	16
+
+/* At most so many blocks hold rows and entries of `bytes` bytes: any two of them fill one. */
+uint32
+ws_rows_most_blocks(Size bytes, Size block_size)
+{
+	return (uint32) (2 * bytes / (block_size - sizeof(WsRowBlock)) + 2);
+}
+
+/*
+ * Starts a run behind those of its level.  `buffer` has buffer_bytes bytes, at least one block, is aligned to
+ * 4096 bytes, and stays the caller's.  `starts` is a chunk of palloc with room for max_starts members; it is
+ * the caller's afterwards, where w->starts is.  With `helped` a helper is going to write it: the level must
+ * allow that, and the run must not have more blocks.
+ */
+void
+ws_rows_write_begin(WsRowWriter *w, WsRunFiles *home, const WsRowSource *source,
+					Size block_size, uint32 number, int level, char *buffer, Size buffer_bytes,
+					WsBlockStart *starts, uint32 max_starts, bool helped)
+{
+	memset(w, 0, sizeof(WsRowWriter));
+	w->home = home;
+	w->source = source;
+	w->buffer = buffer;
+	w->buffer_bytes = buffer_bytes / block_size * block_size;
+	w->starts = starts;
+	w->max_starts = max_starts;
+	w->helped = helped;
+	w->run.rows = true;
+	w->run.file = ws_runs_file(home, level);
+	w->run.block_size = block_size;
+	w->run.number = w->run.arrival = number;
+	w->run.level = level;
+	w->run.largest = block_size;
+	home->level[level].live++;
+}
+
+/* Writes bytes behind those written before. */
+static void
+write_bytes(WsRowWriter *w, const char *data, Size bytes)
+{
+	WsFileSet  *files = w->home->files;
+
+	if (!w->placed)
+	{
+		w->placed = true;
+		w->run.offset = w->offset = w->home->level[w->run.level].end;
+	}
+	if (!w->helped)
+		ws_file_write(files, w->run.file, data, bytes, w->offset);
+	else if (w->error == 0)
+		w->error = ws_file_append_raw(files, w->run.file, data, bytes, w->offset);
+	w->offset += bytes;
+}
+
+/* Writes the blocks that are complete. */
+static void
+write_buffer(WsRowWriter *w)
+{
+	if (w->start > 0)
+		write_bytes(w, w->buffer, w->start);
+	w->start = 0;
+}
+
+static inline WsRowBlock *
+open_block(const WsRowWriter *w)
+{
+	return (WsRowBlock *) (w->buffer + w->start);
+}
+
+/* The least entry with the prefix of this one. */
+static inline WsEntry
+least_like(WsEntry entry)
+{
+	entry.lo &= ~WS_POINTER_MASK;
+	return entry;
+}
+
+/* Notes a block's first entry. */
+static void
+note_start(WsRowWriter *w, WsEntry first)
+{
+	if (w->run.blocks == w->max_starts)
+	{
+		if (w->helped)
+		{
+			w->wrong = "It has more blocks than were expected.";
+			return;
+		}
+		w->max_starts *= 2;
+		w->starts = repalloc_huge(w->starts, w->max_starts * sizeof(WsBlockStart));
+		if (w->rows != NULL)
+			w->rows = repalloc_huge(w->rows, w->max_starts * sizeof(WsBlockRows));
+	}
+	w->starts[w->run.blocks].first = first.hi;
+	w->starts[w->run.blocks].run = w->run.number;
+	w->starts[w->run.blocks].unit = w->run.units;
+	if (w->rows != NULL)
+	{
+		w->rows[w->run.blocks].row = w->written;
+		w->rows[w->run.blocks].unit = w->run.units;
+	}
+	w->run.blocks++;
+}
+
+/* Completes the open block, behind which one begins with `next`. */
+static void
+close_block(WsRowWriter *w, WsEntry next)
+{
+	WsRowBlock *block = open_block(w);
+	Size		bytes = w->run.block_size;
+	bool		last = next.lo == WS_ENTRY_MAX.lo;	/* no pointer of a row is */
+	WsEntry    *from = (WsEntry *) ((char *) block + bytes) - w->nentries;
+	WsEntry    *to = from;
+
+	if (w->used == 0)
+		return;
+	for (WsEntry *a = from, *b = from + w->nentries - 1; a < b; a++, b--)
+	{
+		WsEntry		e = *a;
+
+		*a = *b;
+		*b = e;
+	}
+	if (last)
+	{
+		bytes = TYPEALIGN(WS_IO_ALIGN, TYPEALIGN(sizeof(WsEntry), w->used) + w->nentries * sizeof(WsEntry));
+		to = (WsEntry *) ((char *) block + bytes) - w->nentries;
+		memmove(to, from, w->nentries * sizeof(WsEntry));
+	}
+	memset((char *) block + w->used, 0, (char *) to - ((char *) block + w->used));
+	ws_rowblock_describe(block, w->nentries, w->run.number, w->run.blocks - 1, bytes, next);
+	block->crc = ws_rowblock_crc(block);
+	w->written += w->nentries;
+	w->used = 0;
+	w->nentries = 0;
+	w->run.units++;
+	w->start += bytes;
+	if (last || w->start == w->buffer_bytes)
+		write_buffer(w);
+}
+
+/* Where in a block a row goes behind `used` bytes. */
+static inline Size
+row_offset(const WsRowWriter *w, Size used, Size lead)
+{
+	return TYPEALIGN((Size) 1 << w->source->shift, used + lead) - lead;
+}
+
+/* The entry of a row in a block. */
+static inline WsEntry
+entry_in_block(const WsRowWriter *w, WsEntry entry, Size offset, Size lead)
+{
+	entry.lo = (entry.lo & ~WS_POINTER_MASK) | (offset + lead) >> w->source->shift;
+	return entry;
+}
+
+/* Parts of a block that is larger than the buffer, one behind the other; zeros where there are no data. */
+typedef struct Parts
+{
+	const char *data[5];
+	Size		bytes[5];
+} Parts;
+
+/*
+ * Passes parts through the buffer, which is empty: counts them into *crc, or writes them if that is NULL.  Together
+ * they are whole blocks.
+ */
+static void
+pass_parts(WsRowWriter *w, const Parts *parts, int from, pg_crc32c *crc)
+{
+	Size		filled = 0;
+
+	for (int i = from; i < (int) lengthof(parts->data); i++)
+		for (Size done = 0; done < parts->bytes[i];)
+		{
+			Size		n = Min(parts->bytes[i] - done, w->buffer_bytes - filled);
+
+			if (parts->data[i] == NULL)
+				memset(w->buffer + filled, 0, n);
+			else
+				memcpy(w->buffer + filled, parts->data[i] + done, n);
+			if (crc != NULL)
+				COMP_CRC32C(*crc, w->buffer + filled, n);
+			done += n;
+			filled += n;
+			if (filled == w->buffer_bytes)
+			{
+				if (crc == NULL)
+					write_bytes(w, w->buffer, filled);
+				filled = 0;
+			}
+		}
+	if (filled > 0 && crc == NULL)
+		write_bytes(w, w->buffer, filled);
+}
+
+/* A block with one row that is larger than blocks are.  What comes behind it is not known: nothing less. */
+static void
+write_large(WsRowWriter *w, WsEntry entry, const char *row, Size bytes, Size lead)
+{
+	WsRowBlock	block;
+	Size		offset = row_offset(w, sizeof(WsRowBlock), lead);
+	Size		units = (offset + bytes + 2 * sizeof(WsEntry) + w->run.block_size - 1) / w->run.block_size;
+	Size		total = units * w->run.block_size;
+	WsEntry		in_block = entry_in_block(w, entry, offset, lead);
+	Parts		parts = {
+		{(const char *) &block, NULL, row, NULL, (const char *) &in_block},
+		{sizeof(WsRowBlock), offset - sizeof(WsRowBlock), bytes, total - offset - bytes - sizeof(WsEntry),
+		sizeof(WsEntry)}
+	};
+
+	write_buffer(w);
+	note_start(w, entry);
+	ws_rowblock_describe(&block, 1, w->run.number, w->run.blocks - 1, total, least_like(entry));
+	INIT_CRC32C(block.crc);
+	COMP_CRC32C(block.crc, (const char *) &block + sizeof(pg_crc32c), sizeof(WsRowBlock) - sizeof(pg_crc32c));
+	pass_parts(w, &parts, 1, &block.crc);
+	FIN_CRC32C(block.crc);
+	pass_parts(w, &parts, 0, NULL);
+	w->run.largest = Max(w->run.largest, total);
+	w->run.units += units;
+	w->written++;
+}
+
+/* Appends one row, whose entry is to have this place among the others. */
+static void
+put_row(WsRowWriter *w, WsEntry entry)
+{
+	const WsRowSource *source = w->source;
+	const Size	room = w->run.block_size - sizeof(WsEntry);
+	Size		bytes;
+	Size		lead;
+	Size		offset;
+	const char *row = source->locate(source->store, ws_entry_pointer(entry), &bytes, &lead);
+	WsRowBlock *block;
+
+	if (unlikely(row == NULL))
+	{
+		w->wrong = "The header of a row in it makes no sense.";
+		return;
+	}
+	offset = row_offset(w, w->used, lead);
+	if (w->used > 0 && offset + bytes + w->nentries * sizeof(WsEntry) > room)
+	{
+		close_block(w, least_like(entry));
+		offset = 0;
+	}
+	if (w->used == 0)
+	{
+		offset = row_offset(w, sizeof(WsRowBlock), lead);
+		if (offset + bytes > room)
+		{
+			write_large(w, entry, row, bytes, lead);
+			return;
+		}
+		w->used = sizeof(WsRowBlock);
+		note_start(w, entry);
+	}
+	block = open_block(w);
+	memset((char *) block + w->used, 0, offset - w->used);
+	memcpy((char *) block + offset, row, bytes);
+	w->used = offset + bytes;
+	w->nentries++;
+	((WsEntry *) ((char *) block + w->run.block_size))[-(ptrdiff_t) w->nentries] =
+		entry_in_block(w, entry, offset, lead);
+}
+
+/*
+ * Appends the rows of n entries, which must follow in order.  May be called in a helper if the run was begun so.
+ */
+void
+ws_rows_write(WsRowWriter *w, const WsEntry *entries, Size n)
+{
+	const WsRowSource *source = w->source;
+
+	for (Size i = 0; i < n && w->wrong == NULL && w->error == 0; i++)
+	{
+		if (i + PREFETCH_ROWS < n)
+			source->prefetch(source->store, ws_entry_pointer(entries[i + PREFETCH_ROWS]));
+		put_row(w, entries[i]);
+	}
+}
+
+/* Writes what is left.  Where ws_rows_write has been called. */
+void
+ws_rows_write_last(WsRowWriter *w)
+{
+	if (w->wrong != NULL)
+		return;
+	close_block(w, WS_ENTRY_MAX);
+	write_buffer(w);
+	w->run.nentries = w->written;
+	w->run.bytes = w->offset - w->run.offset;
+	w->home->level[w->run.level].end = w->offset;
+}
+
+/* Ends the run and returns its description; raises what was met.  In the backend. */
+WsRun
+ws_rows_write_end(WsRowWriter *w)
+{
+	WsFileSet  *files = w->home->files;
+
+	if (w->error != 0)
+		ws_file_failed(files, w->run.file, true, w->error);
+	if (w->wrong != NULL)
+		ws_file_corrupt(files, w->run.file, w->wrong);
+	if (w->helped)
+		ws_file_appended(files, w->run.file, w->offset - w->run.offset, w->run.offset);
+	return w->run;
+}
