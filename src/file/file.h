@@ -24,7 +24,7 @@ extern void ws_file_charge(WsFileSet *set, int file);
 extern int	ws_file_write_raw(WsFileSet *set, int file, const void *data, Size bytes, int64 offset);
 extern bool ws_file_allow_appending(WsFileSet *set, int file);
 extern int	ws_file_append_raw(WsFileSet *set, int file, const void *data, Size bytes, int64 offset);
-extern void ws_file_appended(WsFileSet *set, int file, int64 bytes, int64 offset);
+extern void ws_file_appended(WsFileSet *set, int file, Size bytes, int64 size);
 extern void ws_file_read_ahead(WsFileSet *set, int file, Size bytes, int64 offset);
 extern void ws_file_forget(WsFileSet *set, int file, Size bytes, int64 offset);
 extern int	ws_file_read(WsFileSet *set, int file, void *data, Size bytes, int64 offset);

@@ -115,11 +115,11 @@ ws_file_append_raw(WsFileSet *set, int file, const void *data, Size bytes, int64
 	return ws_raw_append(set->files[file]->raw, data, bytes, offset);
 }
 
-/* Counts what a helper has written by ws_file_append_raw. */
+/* Counts bytes that a helper has written by ws_file_append_raw, and that made the file so long. */
 void
-ws_file_appended(WsFileSet *set, int file, int64 bytes, int64 offset)
+ws_file_appended(WsFileSet *set, int file, Size bytes, int64 size)
 {
-	ws_tempfile_appended(set->files[file], bytes, offset);
+	ws_tempfile_appended(set->files[file], bytes, size);
 }
 
 /* Has the system begin to read, if the file allows helpers.  Callable from these. */

@@ -291,11 +291,11 @@ ws_raw_append(int fd, const void *data, Size bytes, int64 offset)
 	return error;
 }
 
-/* Counts what a helper has appended. */
+/* Counts bytes that a helper has appended, and that made the file so long. */
 void
-ws_tempfile_appended(WsTempFile *tf, int64 bytes, int64 offset)
+ws_tempfile_appended(WsTempFile *tf, Size bytes, int64 size)
 {
-	tf->size = Max(tf->size, offset + bytes);
+	tf->size = Max(tf->size, size);
 	count_blocks(bytes, &pgBufferUsage.temp_blks_written);
 }
 

@@ -28,7 +28,7 @@ extern void ws_tempfile_charge(WsTempFile *tf);
 extern int	ws_raw_write(int fd, const void *data, Size bytes, int64 offset);
 extern bool ws_tempfile_allow_appending(WsTempFile *tf);
 extern int	ws_raw_append(int fd, const void *data, Size bytes, int64 offset);
-extern void ws_tempfile_appended(WsTempFile *tf, int64 bytes, int64 offset);
+extern void ws_tempfile_appended(WsTempFile *tf, Size bytes, int64 size);
 extern void ws_raw_read_ahead(int fd, Size bytes, int64 offset);
 extern void ws_raw_forget(int fd, Size bytes, int64 offset);
 extern int	ws_raw_read(int fd, void *data, Size bytes, int64 offset);

@@ -149,7 +149,7 @@ extern WsStream *ws_passes_stream(WsPasses *p, bool random_access);
 /* ---- rowpasses.c: the same for runs of rows ---- */
 extern WsRun ws_rows_merge(WsPasses *p, int n, int level, bool any_order);
 extern WsMerge *ws_rows_final(WsPasses *p);
-extern WsStream *ws_rows_stream(WsPasses *p, bool helper_safe);
+extern WsStream *ws_rows_stream(WsPasses *p);
 
 /* Does the merge's bookkeeping when the formation has written runs.  Raises errors of merging. */
 static inline void

@@ -49,7 +49,7 @@ static bool
 helpers_may_read(WsFormation *f, int n)
 {
 	for (int i = 0; i < n; i++)
-		if (!ws_runs_allow_helpers(f->runs[i].rows ? &f->row_home : &f->home, f->runs[i].level))
+		if (!ws_runs_allow_helpers(&f->home, f->runs[i].level))
 			return false;
 	return true;
 }
@@ -177,7 +177,7 @@ single_run(WsPasses *p)
 	if (f->nruns > 1 || f->source != NULL)
 		merge_lowest(p, f->nruns, true);
 	if (f->source != NULL)
-		return ws_rows_stream(p, helpers_may_read(f, 1));
+		return ws_rows_stream(p);
 	ws_region_shrink(f->map->region, 0);
 	return ws_stream_of_run(ws_reader_plain(p->files, helpers_may_read(f, 1)), &f->runs[0], f->block);
 }

@@ -34,12 +34,12 @@ static WsMerge *
 merge_row_runs(WsPasses *p, int n, Size memory)
 {
 	WsFormation *f = p->formation;
-	bool		helper_safe = true;
+	bool		helper_safe = ws_file_allow_helpers(p->files, f->row_home.file);
 	int			nrows = 0;
 	Size		share = ws_gather_share(n);
 	Size		entry_block = TYPEALIGN(WS_IO_ALIGN, f->block_size);
 	Size		gather = TYPEALIGN(WS_IO_ALIGN, 2 * n * share * sizeof(WsEntry));
-	Size		order = f->max_starts * sizeof(WsBlockStart) + f->nstarts * 24;
+	Size		order = f->max_starts * sizeof(WsBlockStart) + f->nstarts * 16;
 	Size		blocks;
 	Size		buffers;
 	char	   *base;
@@ -50,7 +50,7 @@ merge_row_runs(WsPasses *p, int n, Size memory)
 
 	for (int i = 0; i < n; i++)
 	{
-		helper_safe &= ws_runs_allow_helpers(f->runs[i].rows ? &f->row_home : &f->home, f->runs[i].level);
+		helper_safe &= f->runs[i].rows || ws_runs_allow_helpers(&f->home, f->runs[i].level);
 		nrows += f->runs[i].rows;
 	}
 	Assert(nrows > 0);
@@ -67,7 +67,7 @@ merge_row_runs(WsPasses *p, int n, Size memory)
 	merge = ws_merge_create(f->spec, f->rows, reader, n);
 	merge->stream.helper_safe &= helper_safe;
 	old = MemoryContextSwitchTo(merge->stream.context);
-	in = ws_rows_in_create(ws_reader_ahead(p->files, helper_safe), f->source, f->account, &f->stats.reads,
+	in = ws_rows_in_create(ws_reader_ahead(p->files, helper_safe), f->source, &f->row_home, &f->stats.reads,
 						   f->runs, nrows, f->starts, f->nstarts, base, buffers);
 	MemoryContextSwitchTo(old);
 	base += buffers * f->row_block;
@@ -99,11 +99,12 @@ ws_rows_merge(WsPasses *p, int n, int level, bool any_order)
 	for (int i = 0; i < n; i++)
 		bytes += f->runs[i].rows ? (Size) f->runs[i].units * f->row_block : 0;
 	most = ws_rows_most_blocks(bytes, f->row_block);
-	ws_rows_write_begin(&w, &f->row_home, f->source, f->row_block, f->next_number++, level,
+	ws_rows_write_begin(&w, &f->row_home, f->source, f->next_number++, level,
 						f->row_buffer, f->row_buffer_bytes,
 						MemoryContextAllocHuge(CurrentMemoryContext, most * sizeof(WsBlockStart)), most, false);
 	if (any_order)
-		w.rows = MemoryContextAllocHuge(CurrentMemoryContext, most * sizeof(WsBlockRows));
+		w.rows = MemoryContextAllocHuge(CurrentMemoryContext, most * sizeof(uint64));
+	ws_rows_in_recycle(merge->rows_in);
 	while ((got = ws_stream_next(&merge->stream, batch, BATCH_ENTRIES)) > 0)
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -118,7 +119,7 @@ ws_rows_merge(WsPasses *p, int n, int level, bool any_order)
 	ws_starts_add(f, w.starts, run.blocks);
 	pfree(w.starts);
 	if (any_order)
-		ws_account_add(f->account, run.blocks * sizeof(WsBlockRows));
+		ws_account_add(f->account, run.blocks * sizeof(uint64));
 	f->block_rows = w.rows;
 	return run;
 }
@@ -144,17 +145,18 @@ ws_rows_final(WsPasses *p)
 
 /* The one live run as a stream that can be read from any place. */
 WsStream *
-ws_rows_stream(WsPasses *p, bool helper_safe)
+ws_rows_stream(WsPasses *p)
 {
 	WsFormation *f = p->formation;
 	const Size	buffers = 2;
+	bool		helper_safe = ws_file_allow_helpers(p->files, f->row_home.file);
 	char	   *base;
 	WsRowsIn   *in;
 
 	ws_region_shrink(f->map->region, 0);
 	f->map->room = 0;
 	base = ws_indexmap_borrow(f->map, buffers * f->row_block);
-	in = ws_rows_in_create(ws_reader_plain(p->files, helper_safe), f->source, f->account, &f->stats.reads,
-						   f->runs, 1, NULL, 0, base, buffers);
+	in = ws_rows_in_create(ws_reader_plain(p->files, helper_safe), f->source, &f->row_home, &f->stats.reads,
+						   f->runs, 1, f->starts, f->nstarts, base, buffers);
 	return ws_stream_of_rows(in, &f->runs[0], helper_safe, f->block_rows);
 }

@@ -4,7 +4,7 @@
  * For cursors that scroll, and for mark and restore: the runs have been merged into this one.  A row's block is
  * found by the number of its first row, which was noted when the run was written.
  *
- * Memory: the struct; 16 bytes for each block, which the caller keeps.
+ * Memory: the struct; 8 bytes for each block, which the caller keeps.
  *-------------------------------------------------------------------------
  */
 #include "merge/stream.h"
@@ -13,7 +13,7 @@ typedef struct RowStream
 {
 	WsStream	stream;			/* must be first */
 	WsRowsIn   *rows;
-	const WsBlockRows *blocks;
+	const uint64 *first_rows;	/* numbers of them, by block */
 	uint32		nblocks;
 	uint32		block;			/* the one that is loaded, or is to be */
 	bool		loaded;
@@ -31,7 +31,7 @@ row_next(WsStream *stream, WsEntry *out, Size max)
 
 	if (stream->taken >= stream->count)
 		return 0;
-	if (r->loaded && stream->taken >= r->blocks[r->block].row + r->n)
+	if (r->loaded && stream->taken >= r->first_rows[r->block] + r->n)
 	{
 		r->loaded = false;
 		r->block++;
@@ -43,7 +43,7 @@ row_next(WsStream *stream, WsEntry *out, Size max)
 			return 0;
 		r->loaded = true;
 	}
-	from = (Size) (stream->taken - r->blocks[r->block].row);
+	from = (Size) (stream->taken - r->first_rows[r->block]);
 	n = Min(max, r->n - from);
 	memcpy(out, r->entries + from, n * sizeof(WsEntry));
 	stream->taken += n;
@@ -67,7 +67,7 @@ block_of(const RowStream *r, uint64 position)
 	{
 		uint32		middle = low + (high - low + 1) / 2;
 
-		if (r->blocks[middle].row <= position)
+		if (r->first_rows[middle] <= position)
 			low = middle;
 		else
 			high = middle - 1;
@@ -86,14 +86,14 @@ row_seek(WsStream *stream, uint64 position)
 		return;
 	r->block = block;
 	r->loaded = false;
-	ws_rows_in_seek(r->rows, 0, block, r->blocks[block].unit);
+	ws_rows_in_seek(r->rows, 0, block);
 }
 
 static const WsStreamOps row_ops = {row_next, row_raise, row_seek, NULL};
 
-/* The only run of `rows`, with what is known of its blocks, in their order, which is the caller's. */
+/* The only run of `rows`.  The numbers of the first rows of its blocks are the caller's. */
 WsStream *
-ws_stream_of_rows(WsRowsIn *rows, const WsRun *run, bool helper_safe, const WsBlockRows *blocks)
+ws_stream_of_rows(WsRowsIn *rows, const WsRun *run, bool helper_safe, const uint64 *first_rows)
 {
 	RowStream  *r = palloc0(sizeof(RowStream));
 
@@ -102,7 +102,7 @@ ws_stream_of_rows(WsRowsIn *rows, const WsRun *run, bool helper_safe, const WsBl
 	r->stream.count = run->nentries;
 	r->stream.context = CurrentMemoryContext;
 	r->rows = rows;
-	r->blocks = blocks;
+	r->first_rows = first_rows;
 	r->nblocks = run->blocks;
 	return &r->stream;
 }

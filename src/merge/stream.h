@@ -65,6 +65,6 @@ extern WsStream *ws_stream_of_run(WsReader *reader, const WsRun *run, char *buff
 
 /* ---- rowstream.c ---- */
 extern WsStream *ws_stream_of_rows(WsRowsIn *rows, const WsRun *run, bool helper_safe,
-								   const WsBlockRows *blocks);
+								   const uint64 *first_rows);
 
 #endif							/* WS_STREAM_H */

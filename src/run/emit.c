@@ -16,7 +16,7 @@ bool
 ws_emit_by_helper(WsFormation *f)
 {
 	return f->source != NULL ?
-		ws_file_allow_appending(f->row_home.files, ws_runs_file(&f->row_home, 0)) :
+		ws_file_allow_appending(f->row_home.files, f->row_home.file) :
 		ws_runs_allow_helpers(&f->home, 0);
 }
 
@@ -29,7 +29,7 @@ ws_emit_begin(WsFormation *f, WsPiece *p, bool helped)
 		ws_run_write_begin(&p->writer, &f->home, p->n, f->block_size,
 						   f->next_number++, 0, f->block, helped);
 	else
-		ws_rows_write_begin(&p->rows, &f->row_home, f->source, f->row_block, f->next_number++, 0,
+		ws_rows_write_begin(&p->rows, &f->row_home, f->source, f->next_number++, 0,
 							f->row_buffer, f->row_buffer_bytes,
 							MemoryContextAllocHuge(GetMemoryChunkContext(f),
 												   f->most_starts * sizeof(WsBlockStart)),

@@ -105,7 +105,8 @@ void
 ws_formation_drop_runs(WsFormation *f, int n)
 {
 	for (int i = 0; i < n; i++)
-		ws_run_release(f->runs[i].rows ? &f->row_home : &f->home, &f->runs[i]);
+		if (!f->runs[i].rows)
+			ws_run_release(&f->home, &f->runs[i]);
 	ws_starts_drop(f, f->runs, n);
 	memmove(f->runs, f->runs + n, (f->nruns - n) * sizeof(WsRun));
 	f->nruns -= n;
@@ -456,7 +457,7 @@ ws_formation_travel(WsFormation *f, const WsRowSource *source, Size block_size, 
 	f->row_buffer_bytes = buffer_bytes;
 	/* what is in memory becomes one run a piece, and a row larger than all of it may come behind */
 	f->most_starts = ws_rows_most_blocks(memory + buffer_bytes, block_size) + 2;
-	ws_runs_init(&f->row_home, f->home.files);
+	ws_rowfile_init(&f->row_home, f->home.files, block_size, f->account);
 	if (f->map->count == 0)
 	{
 		ws_region_shrink(f->map->region, 0);

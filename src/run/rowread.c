@@ -42,30 +42,26 @@ typedef struct Run
 	Slot	   *first;			/* behind it, asked for */
 	Slot	   *last;
 	uint32		block;			/* number of the next one */
-	uint32		unit;			/* where it begins */
+	uint32		ordered;		/* blocks of the read order so far, the first included */
+	uint32	   *units;			/* where its blocks are, one by one */
 	char	   *large;			/* for blocks that are larger than a buffer, or NULL */
 	int			error;			/* of a read, or 0 */
 	const char *wrong;			/* what a check found, or NULL */
 } Run;
 
-typedef struct Ordered
-{
-	uint32		run;
-	uint32		unit;
-} Ordered;
-
 struct WsRowsIn
 {
 	WsReader   *reader;
 	const WsRowSource *source;
-	WsAccount  *account;
-	Size		counted;		/* bytes in it */
+	WsRowFile  *home;
+	bool		recycle;		/* blocks that have been read make room for others */
+	Size		counted;		/* bytes, in the file's account */
 	Run		   *runs;
 	int			nruns;
 	Slot	   *free;
 	int			on_their_way;	/* blocks */
 	Size		assist;			/* buffers that may still be used to read ahead */
-	Ordered    *order;
+	uint32	   *order;			/* runs, by the first entries of their blocks */
 	uint32		norder;
 	uint32		at;				/* the next of it to be asked for */
 	WsReadStats *stats;
@@ -88,12 +84,10 @@ compare_starts(const void *a, const void *b)
 
 	if (x->first != y->first)
 		return x->first > y->first ? 1 : -1;
-	if (x->run != y->run)
-		return x->run > y->run ? 1 : -1;
-	return (x->unit > y->unit) - (x->unit < y->unit);
+	return (x->run > y->run) - (x->run < y->run);
 }
 
-/* Sorts the blocks of these runs, but for the first ones, by the entries that they begin with. */
+/* Finds where the blocks of these runs are, and sorts all but the first ones by the entries that they begin with. */
 static void
 make_order(WsRowsIn *in, const WsRun *runs, const WsBlockStart *starts, uint32 nstarts)
 {
@@ -111,38 +105,46 @@ make_order(WsRowsIn *in, const WsRun *runs, const WsBlockStart *starts, uint32 n
 		const WsRun *wanted = &key;
 		const WsRun **found = bsearch(&wanted, by_number, in->nruns, sizeof(WsRun *), compare_numbers);
 
-		if (found == NULL || starts[i].unit == 0)
+		Run		   *r;
+
+		if (found == NULL)
+			continue;
+		r = &in->runs[*found - runs];
+		/* counted here for once */
+		r->units[r->ordered] = starts[i].unit;
+		if (r->ordered++ == 0)
 			continue;
 		mine[n] = starts[i];
 		mine[n++].run = (uint32) (*found - runs);
 	}
 	qsort(mine, n, sizeof(WsBlockStart), compare_starts);
-	in->order = MemoryContextAllocHuge(CurrentMemoryContext, Max(n, 1) * sizeof(Ordered));
+	in->order = MemoryContextAllocHuge(CurrentMemoryContext, Max(n, 1) * sizeof(uint32));
 	for (uint32 i = 0; i < n; i++)
+		in->order[i] = mine[i].run;
+	for (int i = 0; i < in->nruns; i++)
 	{
-		in->order[i].run = mine[i].run;
-		in->order[i].unit = mine[i].unit;
+		Assert(in->runs[i].ordered == runs[i].blocks);
+		in->runs[i].ordered = 1;
 	}
 	in->norder = n;
 	in->stats->blocks += n;
-	in->counted += n * sizeof(Ordered);
+	in->counted += (n + in->nruns) * 2 * sizeof(uint32);
 	pfree(mine);
 	pfree(by_number);
 }
 
-/* Has a block of a run, at a unit, read into a free buffer. */
+/* Has a block of a run read into a free buffer. */
 static Slot *
-submit_block(WsRowsIn *in, Run *r, uint32 unit)
+submit_block(WsRowsIn *in, Run *r, uint32 block)
 {
 	Slot	   *b = in->free;
-	int64		offset = (int64) unit * r->run.block_size;
 
 	in->free = b->next;
 	b->next = NULL;
 	b->arrived = false;
 	b->read.file = r->run.file;
-	b->read.offset = r->run.offset + offset;
-	b->read.bytes = (Size) Min((int64) r->run.block_size, r->run.bytes - offset);
+	b->read.offset = (int64) r->units[block] * r->run.block_size;
+	b->read.bytes = r->run.block_size;
 	if (r->first == NULL)
 		r->first = b;
 	else
@@ -159,13 +161,13 @@ read_ahead(WsRowsIn *in)
 {
 	while (in->assist > 0 && in->at < in->norder)
 	{
-		Ordered		o = in->order[in->at++];
-		Run		   *r = &in->runs[o.run];
+		Run		   *r = &in->runs[in->order[in->at++]];
+		uint32		block = r->ordered++;
 
-		if (o.unit < r->unit)
+		if (block < r->block)
 			continue;			/* it could not wait */
 		in->assist--;
-		submit_block(in, r, o.unit);
+		submit_block(in, r, block);
 	}
 }
 
@@ -173,10 +175,10 @@ read_ahead(WsRowsIn *in)
  * Starts reading `nruns` runs of one block size through `nbuffers` buffers, more than there are runs, which lie one
  * behind the other at `buffers`, aligned to 4096 bytes.  `starts` has the block starts of these runs, and perhaps of
  * others.  Run number i has place WS_ARENAS + i of source->places.  Allocates in CurrentMemoryContext; counts
- * in `account` what is not the caller's, and in `stats` what it does.  `reader` is closed by ws_rows_in_free.
+ * in home->account what is not the caller's, and in `stats` what it does.  `reader` is closed by ws_rows_in_free.
  */
 WsRowsIn *
-ws_rows_in_create(WsReader *reader, const WsRowSource *source, WsAccount *account, WsReadStats *stats,
+ws_rows_in_create(WsReader *reader, const WsRowSource *source, WsRowFile *home, WsReadStats *stats,
 				  const WsRun *runs, int nruns, const WsBlockStart *starts, uint32 nstarts,
 				  char *buffers, Size nbuffers)
 {
@@ -187,7 +189,7 @@ ws_rows_in_create(WsReader *reader, const WsRowSource *source, WsAccount *accoun
 	Assert(nbuffers > (Size) nruns);
 	in->reader = reader;
 	in->source = source;
-	in->account = account;
+	in->home = home;
 	in->stats = stats;
 	in->nruns = nruns;
 	in->runs = palloc0(nruns * sizeof(Run));
@@ -204,10 +206,10 @@ ws_rows_in_create(WsReader *reader, const WsRowSource *source, WsAccount *accoun
 		places->base = repalloc(places->base, places->n * sizeof(char *));
 		places->end = repalloc(places->end, places->n * sizeof(char *));
 	}
-	make_order(in, runs, starts, nstarts);
 	for (int i = 0; i < nruns; i++)
 	{
 		in->runs[i].run = runs[i];
+		in->runs[i].units = MemoryContextAllocHuge(CurrentMemoryContext, runs[i].blocks * sizeof(uint32));
 		if (runs[i].largest > runs[i].block_size)
 		{
 			Size		bytes = runs[i].largest + WS_IO_ALIGN;
@@ -217,7 +219,8 @@ ws_rows_in_create(WsReader *reader, const WsRowSource *source, WsAccount *accoun
 			in->counted += bytes;
 		}
 	}
-	ws_account_add(account, in->counted);
+	make_order(in, runs, starts, nstarts);
+	ws_account_add(home->account, in->counted);
 	for (int i = 0; i < nruns; i++)
 		submit_block(in, &in->runs[i], 0);
 	read_ahead(in);
@@ -301,13 +304,10 @@ enter_block(WsRowsIn *in, int run, Slot *b)
 	r->error = b->read.error;
 	if (r->error != 0)
 		return NULL;
-	r->wrong = b->read.bytes < sizeof(WsRowBlock) ? "It ends within a block of rows." :
-		ws_rowblock_check_header(block, r->run.largest, r->run.number, r->block);
+	r->wrong = ws_rowblock_check_header(block, r->run.block_size, r->run.largest, r->run.number, r->block);
 	if (r->wrong == NULL && block->bytes > b->read.bytes)
 	{
-		if (r->large == NULL || b->read.bytes < r->run.block_size)
-			r->wrong = "It ends within a block of rows.";
-		else if (!read_rest(in, r, b, block->bytes))
+		if (!read_rest(in, r, b, block->bytes))
 			return NULL;
 		else
 			block = (WsRowBlock *) r->large;
@@ -347,8 +347,8 @@ ws_rows_in_next(WsRowsIn *in, int run, Size *n, WsEntry *following)
 		return NULL;
 	release_block(in, r);
 	/* the first one is read into the run's own buffer, as is one that could not wait */
-	ahead = r->first != NULL && r->unit > 0;
-	b = r->first != NULL ? r->first : submit_block(in, r, r->unit);
+	ahead = r->first != NULL && r->block > 0;
+	b = r->first != NULL ? r->first : submit_block(in, r, r->block);
 	wait_for(in, b);
 	r->first = b->next;
 	r->current = b;
@@ -359,8 +359,9 @@ ws_rows_in_next(WsRowsIn *in, int run, Size *n, WsEntry *following)
 		in->reader->failed = true;
 		return NULL;
 	}
+	if (in->recycle)
+		ws_rowfile_free(in->home, r->units[r->block], (uint32) (block->bytes / r->run.block_size));
 	r->block++;
-	r->unit += (uint32) ((block->bytes + r->run.block_size - 1) / r->run.block_size);
 	*n = block->nentries;
 	*following = r->block == r->run.blocks ? WS_ENTRY_MAX : block->next;
 	read_ahead(in);
@@ -376,13 +377,20 @@ ws_rows_in_is_there(const WsRowsIn *in, int run)
 	return b != NULL && b->arrived;
 }
 
-/* Makes a block, which begins at `unit`, the next one of a run that has no read order. */
+/* From now on, where a block was that has been read another one may be written.  In the backend. */
 void
-ws_rows_in_seek(WsRowsIn *in, int run, uint32 block, uint32 unit)
+ws_rows_in_recycle(WsRowsIn *in)
+{
+	in->recycle = true;
+}
+
+/* Makes a block the next one of the only run. */
+void
+ws_rows_in_seek(WsRowsIn *in, int run, uint32 block)
 {
 	Run		   *r = &in->runs[run];
 
-	Assert(in->norder == 0);
+	Assert(in->nruns == 1 && !in->recycle);
 	while (r->first != NULL)
 	{
 		Slot	   *b = r->first;
@@ -393,7 +401,7 @@ ws_rows_in_seek(WsRowsIn *in, int run, uint32 block, uint32 unit)
 		in->free = b;
 	}
 	r->block = block;
-	r->unit = unit;
+	in->at = in->norder;		/* from now on nothing is read ahead */
 }
 
 /* Raises what was met in reading, if anything was, and counts what was read.  In the backend. */
@@ -419,6 +427,6 @@ ws_rows_in_free(WsRowsIn *in)
 	while (in->on_their_way > 0)
 		wait_one(in);
 	in->reader->ops->close(in->reader);
-	ws_account_subtract(in->account, in->counted);
+	ws_account_subtract(in->home->account, in->counted);
 	in->counted = 0;
 }

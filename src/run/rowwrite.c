@@ -9,8 +9,8 @@
  * (rowblock.h), of which several are written with one call.  The first entry of each block is noted for the read
  * order (rowread.c).  A row that is larger than a block gets one of its own.
  *
- * A run's length is not known before its end.  So whoever writes takes the place behind the last run of the
- * level when the first bytes go out: only one run of a level is being written at a time.
+ * All runs share a file.  How long a run becomes is not known before its end, so that each block gets its place
+ * when it is opened: where a block was that has been merged, or at the file's end.  One run is written at a time.
  *
  * Memory: the buffer and the block starts, which the caller lends.
  * On error: ENOSPC and the like as any write of temporary files; a row with a header that makes no
@@ -24,6 +24,44 @@
 /* Rows whose cache lines are asked for before they are copied. */
 #define PREFETCH_ROWS	16
 
+/* Creates the file of all runs of rows, whose blocks have `unit` bytes.  Raises the errors of that. */
+void
+ws_rowfile_init(WsRowFile *home, WsFileSet *files, Size unit, WsAccount *account)
+{
+	memset(home, 0, sizeof(WsRowFile));
+	home->files = files;
+	home->file = ws_file_create(files);
+	home->unit = unit;
+	home->account = account;
+}
+
+/* Says that n units are free again.  In the backend, and only when no helper is writing. */
+void
+ws_rowfile_free(WsRowFile *home, uint32 unit, uint32 n)
+{
+	while (home->nfree + n > home->max_free)
+	{
+		uint32		more = Max(256, home->max_free / 2);
+		Size		bytes = (home->max_free + more) * sizeof(uint32);
+
+		ws_account_add(home->account, more * sizeof(uint32));
+		home->max_free += more;
+		home->free = home->free == NULL ? palloc(bytes) : repalloc_huge(home->free, bytes);
+	}
+	for (uint32 i = 0; i < n; i++)
+		home->free[home->nfree++] = unit + i;
+}
+
+/* A unit for a block, or n of them for a large one. */
+static uint32
+take_units(WsRowFile *home, uint32 n)
+{
+	if (n == 1 && home->nfree > 0)
+		return home->free[--home->nfree];
+	home->end += n;
+	return home->end - n;
+}
+
 /* At most so many blocks hold rows and entries of `bytes` bytes: any two of them fill one. */
 uint32
 ws_rows_most_blocks(Size bytes, Size block_size)
@@ -32,49 +70,42 @@ ws_rows_most_blocks(Size bytes, Size block_size)
 }
 
 /*
- * Starts a run behind those of its level.  `buffer` has buffer_bytes bytes, at least one block, is aligned to
+ * Starts a run of the file `home`.  `buffer` has buffer_bytes bytes, at least one block, is aligned to
  * 4096 bytes, and stays the caller's.  `starts` is a chunk of palloc with room for max_starts members; it is
  * the caller's afterwards, where w->starts is.  With `helped` a helper is going to write it: the level must
  * allow that, and the run must not have more blocks.
  */
 void
-ws_rows_write_begin(WsRowWriter *w, WsRunFiles *home, const WsRowSource *source,
-					Size block_size, uint32 number, int level, char *buffer, Size buffer_bytes,
+ws_rows_write_begin(WsRowWriter *w, WsRowFile *home, const WsRowSource *source,
+					uint32 number, int level, char *buffer, Size buffer_bytes,
 					WsBlockStart *starts, uint32 max_starts, bool helped)
 {
 	memset(w, 0, sizeof(WsRowWriter));
 	w->home = home;
 	w->source = source;
 	w->buffer = buffer;
-	w->buffer_bytes = buffer_bytes / block_size * block_size;
+	w->buffer_bytes = buffer_bytes / home->unit * home->unit;
 	w->starts = starts;
 	w->max_starts = max_starts;
 	w->helped = helped;
 	w->run.rows = true;
-	w->run.file = ws_runs_file(home, level);
-	w->run.block_size = block_size;
+	w->run.file = home->file;
+	w->run.block_size = home->unit;
 	w->run.number = w->run.arrival = number;
 	w->run.level = level;
-	w->run.largest = block_size;
-	home->level[level].live++;
+	w->run.largest = home->unit;
 }
 
-/* Writes bytes behind those written before. */
+/* Writes bytes at an offset of the file. */
 static void
-write_bytes(WsRowWriter *w, const char *data, Size bytes)
+write_bytes(WsRowWriter *w, const char *data, Size bytes, int64 offset)
 {
 	WsFileSet  *files = w->home->files;
 
-	if (!w->placed)
-	{
-		w->placed = true;
-		w->run.offset = w->offset = w->home->level[w->run.level].end;
-	}
 	if (!w->helped)
-		ws_file_write(files, w->run.file, data, bytes, w->offset);
+		ws_file_write(files, w->run.file, data, bytes, offset);
 	else if (w->error == 0)
-		w->error = ws_file_append_raw(files, w->run.file, data, bytes, w->offset);
-	w->offset += bytes;
+		w->error = ws_file_append_raw(files, w->run.file, data, bytes, offset);
 }
 
 /* Writes the blocks that are complete. */
@@ -82,7 +113,7 @@ static void
 write_buffer(WsRowWriter *w)
 {
 	if (w->start > 0)
-		write_bytes(w, w->buffer, w->start);
+		write_bytes(w, w->buffer, w->start, (int64) w->first_unit * w->home->unit);
 	w->start = 0;
 }
 
@@ -100,9 +131,9 @@ least_like(WsEntry entry)
 	return entry;
 }
 
-/* Notes a block's first entry. */
+/* Notes a block's first entry, and the place of its units, of which there are n. */
 static void
-note_start(WsRowWriter *w, WsEntry first)
+note_start(WsRowWriter *w, WsEntry first, uint32 unit, uint32 n)
 {
 	if (w->run.blocks == w->max_starts)
 	{
@@ -114,17 +145,32 @@ note_start(WsRowWriter *w, WsEntry first)
 		w->max_starts *= 2;
 		w->starts = repalloc_huge(w->starts, w->max_starts * sizeof(WsBlockStart));
 		if (w->rows != NULL)
-			w->rows = repalloc_huge(w->rows, w->max_starts * sizeof(WsBlockRows));
+			w->rows = repalloc_huge(w->rows, w->max_starts * sizeof(uint64));
 	}
 	w->starts[w->run.blocks].first = first.hi;
 	w->starts[w->run.blocks].run = w->run.number;
-	w->starts[w->run.blocks].unit = w->run.units;
+	w->starts[w->run.blocks].unit = unit;
 	if (w->rows != NULL)
-	{
-		w->rows[w->run.blocks].row = w->written;
-		w->rows[w->run.blocks].unit = w->run.units;
-	}
+		w->rows[w->run.blocks] = w->written;
 	w->run.blocks++;
+	w->run.units += n;
+}
+
+/* Opens a block that begins with this entry. */
+static void
+begin_block(WsRowWriter *w, WsEntry first)
+{
+	uint32		unit = take_units(w->home, 1);
+
+	if (w->start > 0 && unit != w->first_unit + w->start / w->home->unit)
+	{
+		/* it does not lie behind those in the buffer: they go out, and it becomes the first one */
+		write_buffer(w);
+	}
+	if (w->start == 0)
+		w->first_unit = unit;
+	note_start(w, first, unit, 1);
+	w->used = sizeof(WsRowBlock);
 }
 
 /* Completes the open block, behind which one begins with `next`. */
@@ -133,34 +179,23 @@ close_block(WsRowWriter *w, WsEntry next)
 {
 	WsRowBlock *block = open_block(w);
 	Size		bytes = w->run.block_size;
-	bool		last = next.lo == WS_ENTRY_MAX.lo;	/* no pointer of a row is */
-	WsEntry    *from = (WsEntry *) ((char *) block + bytes) - w->nentries;
-	WsEntry    *to = from;
+	WsEntry    *entries = (WsEntry *) ((char *) block + bytes) - w->nentries;
 
-	if (w->used == 0)
-		return;
-	for (WsEntry *a = from, *b = from + w->nentries - 1; a < b; a++, b--)
+	for (WsEntry *a = entries, *b = entries + w->nentries - 1; a < b; a++, b--)
 	{
 		WsEntry		e = *a;
 
 		*a = *b;
 		*b = e;
 	}
-	if (last)
-	{
-		bytes = TYPEALIGN(WS_IO_ALIGN, TYPEALIGN(sizeof(WsEntry), w->used) + w->nentries * sizeof(WsEntry));
-		to = (WsEntry *) ((char *) block + bytes) - w->nentries;
-		memmove(to, from, w->nentries * sizeof(WsEntry));
-	}
-	memset((char *) block + w->used, 0, (char *) to - ((char *) block + w->used));
+	memset((char *) block + w->used, 0, (char *) entries - ((char *) block + w->used));
 	ws_rowblock_describe(block, w->nentries, w->run.number, w->run.blocks - 1, bytes, next);
 	block->crc = ws_rowblock_crc(block);
 	w->written += w->nentries;
 	w->used = 0;
 	w->nentries = 0;
-	w->run.units++;
 	w->start += bytes;
-	if (last || w->start == w->buffer_bytes)
+	if (w->start == w->buffer_bytes)
 		write_buffer(w);
 }
 
@@ -187,12 +222,13 @@ typedef struct Parts
 } Parts;
 
 /*
- * Passes parts through the buffer, which is empty: counts them into *crc, or writes them if that is NULL.  Together
- * they are whole blocks.
+ * Passes parts through the buffer, which is empty: counts them into *crc, or, if that is NULL, writes them to the
+ * units from `unit` on.  Together they are whole blocks.
  */
 static void
-pass_parts(WsRowWriter *w, const Parts *parts, int from, pg_crc32c *crc)
+pass_parts(WsRowWriter *w, const Parts *parts, int from, pg_crc32c *crc, uint32 unit)
 {
+	int64		offset = (int64) unit * w->home->unit;
 	Size		filled = 0;
 
 	for (int i = from; i < (int) lengthof(parts->data); i++)
@@ -211,12 +247,13 @@ pass_parts(WsRowWriter *w, const Parts *parts, int from, pg_crc32c *crc)
 			if (filled == w->buffer_bytes)
 			{
 				if (crc == NULL)
-					write_bytes(w, w->buffer, filled);
+					write_bytes(w, w->buffer, filled, offset);
+				offset += filled;
 				filled = 0;
 			}
 		}
 	if (filled > 0 && crc == NULL)
-		write_bytes(w, w->buffer, filled);
+		write_bytes(w, w->buffer, filled, offset);
 }
 
 /* A block with one row that is larger than blocks are.  What comes behind it is not known: nothing less. */
@@ -227,6 +264,7 @@ write_large(WsRowWriter *w, WsEntry entry, const char *row, Size bytes, Size lea
 	Size		offset = row_offset(w, sizeof(WsRowBlock), lead);
 	Size		units = (offset + bytes + 2 * sizeof(WsEntry) + w->run.block_size - 1) / w->run.block_size;
 	Size		total = units * w->run.block_size;
+	uint32		unit = take_units(w->home, (uint32) units);
 	WsEntry		in_block = entry_in_block(w, entry, offset, lead);
 	Parts		parts = {
 		{(const char *) &block, NULL, row, NULL, (const char *) &in_block},
@@ -234,16 +272,16 @@ write_large(WsRowWriter *w, WsEntry entry, const char *row, Size bytes, Size lea
 		sizeof(WsEntry)}
 	};
 
+
 	write_buffer(w);
-	note_start(w, entry);
+	note_start(w, entry, unit, (uint32) units);
 	ws_rowblock_describe(&block, 1, w->run.number, w->run.blocks - 1, total, least_like(entry));
 	INIT_CRC32C(block.crc);
 	COMP_CRC32C(block.crc, (const char *) &block + sizeof(pg_crc32c), sizeof(WsRowBlock) - sizeof(pg_crc32c));
-	pass_parts(w, &parts, 1, &block.crc);
+	pass_parts(w, &parts, 1, &block.crc, unit);
 	FIN_CRC32C(block.crc);
-	pass_parts(w, &parts, 0, NULL);
+	pass_parts(w, &parts, 0, NULL, unit);
 	w->run.largest = Max(w->run.largest, total);
-	w->run.units += units;
 	w->written++;
 }
 
@@ -278,8 +316,7 @@ put_row(WsRowWriter *w, WsEntry entry)
 			write_large(w, entry, row, bytes, lead);
 			return;
 		}
-		w->used = sizeof(WsRowBlock);
-		note_start(w, entry);
+		begin_block(w, entry);
 	}
 	block = open_block(w);
 	memset((char *) block + w->used, 0, offset - w->used);
@@ -312,11 +349,11 @@ ws_rows_write_last(WsRowWriter *w)
 {
 	if (w->wrong != NULL)
 		return;
-	close_block(w, WS_ENTRY_MAX);
+	if (w->used > 0)
+		close_block(w, WS_ENTRY_MAX);
 	write_buffer(w);
 	w->run.nentries = w->written;
-	w->run.bytes = w->offset - w->run.offset;
-	w->home->level[w->run.level].end = w->offset;
+	w->end = w->home->end;
 }
 
 /* Ends the run and returns its description; raises what was met.  In the backend. */
@@ -330,6 +367,7 @@ ws_rows_write_end(WsRowWriter *w)
 	if (w->wrong != NULL)
 		ws_file_corrupt(files, w->run.file, w->wrong);
 	if (w->helped)
-		ws_file_appended(files, w->run.file, w->offset - w->run.offset, w->run.offset);
+		ws_file_appended(files, w->run.file, (Size) w->run.units * w->home->unit,
+						 (int64) w->end * w->home->unit);
 	return w->run;
 }

@@ -26,9 +26,8 @@ typedef struct WsRun
 	int			level;			/* merges its entries have been through */
 	bool		rows;			/* a run of rows, not of entries: what follows is set */
 	uint32		blocks;
-	uint32		units;			/* of block_size bytes, in the file */
+	uint32		units;			/* of block_size bytes, that these have in the file */
 	uint64		largest;		/* bytes of its largest block */
-	int64		bytes;			/* in the file */
 } WsRun;
 
 /* The files of runs, one a level; emptied when all its runs have been read. */
@@ -131,25 +130,34 @@ typedef struct WsRowSource
 	int			shift;			/* log2 of the unit of offsets, and of the alignment, in bytes */
 } WsRowSource;
 
-/* With which key a block of a run begins, and where it is. */
+/*
+ * The file of all runs of rows, in units of a block.  A block that a merge has read makes room for one that it
+ * writes, so that merging in several passes takes no more disk than one.
+ */
+typedef struct WsRowFile
+{
+	WsFileSet  *files;
+	int			file;			/* its number */
+	Size		unit;			/* bytes */
+	uint32		end;			/* units that have been used */
+	uint32	   *free;			/* of them, those that are free again */
+	uint32		nfree;
+	uint32		max_free;		/* allocated */
+	WsAccount  *account;
+} WsRowFile;
+
+/* With which key a block of a run begins, and where it is.  Those of one run are in the order of its blocks. */
 typedef struct WsBlockStart
 {
 	uint64		first;			/* eight bytes of its first entry's prefix */
 	uint32		run;			/* its number */
-	uint32		unit;			/* of block_size bytes, from 0 */
+	uint32		unit;			/* in the file */
 } WsBlockStart;
-
-/* Where a block of a run is, and which rows are in it: for reading them in any order. */
-typedef struct WsBlockRows
-{
-	uint64		row;			/* number of its first one */
-	uint32		unit;
-} WsBlockRows;
 
 typedef struct WsRowWriter
 {
 	WsRun		run;
-	WsRunFiles *home;
+	WsRowFile  *home;
 	const WsRowSource *source;
 	char	   *buffer;			/* of whole blocks; the caller's */
 	Size		buffer_bytes;
@@ -157,20 +165,21 @@ typedef struct WsRowWriter
 	Size		used;			/* bytes of its header and its rows; 0: there is none */
 	uint32		nentries;		/* in it: at its end, the last one first */
 	uint64		written;		/* entries */
-	int64		offset;			/* in the file, of the buffer */
+	uint32		first_unit;		/* where the buffer goes: blocks that lie one behind the other */
+	uint32		end;			/* of the file, once all is written, in units */
 	WsBlockStart *starts;		/* of its blocks; the caller's */
 	uint32		max_starts;
-	WsBlockRows *rows;			/* the same, of a run that is to be read in any order; else NULL */
-	bool		placed;			/* the run has its place in the file */
+	uint64	   *rows;			/* numbers of their first rows, if the run is to be read in any order; else NULL */
 	bool		helped;			/* written by a helper */
 	int			error;			/* errno, or 0 */
 	const char *wrong;			/* with a row, or NULL */
 } WsRowWriter;
 
+extern void ws_rowfile_init(WsRowFile *home, WsFileSet *files, Size unit, WsAccount *account);
+extern void ws_rowfile_free(WsRowFile *home, uint32 unit, uint32 n);
 extern uint32 ws_rows_most_blocks(Size bytes, Size block_size);
-extern void ws_rows_write_begin(WsRowWriter *w, WsRunFiles *home, const WsRowSource *source,
-								Size block_size, uint32 number, int level,
-								char *buffer, Size buffer_bytes,
+extern void ws_rows_write_begin(WsRowWriter *w, WsRowFile *home, const WsRowSource *source,
+								uint32 number, int level, char *buffer, Size buffer_bytes,
 								WsBlockStart *starts, uint32 max_starts, bool helped);
 extern void ws_rows_write(WsRowWriter *w, const WsEntry *entries, Size n);
 extern void ws_rows_write_last(WsRowWriter *w);
@@ -187,13 +196,14 @@ typedef struct WsReadStats
 	uint64		stalled_us;
 } WsReadStats;
 
-extern WsRowsIn *ws_rows_in_create(WsReader *reader, const WsRowSource *source, WsAccount *account,
+extern WsRowsIn *ws_rows_in_create(WsReader *reader, const WsRowSource *source, WsRowFile *home,
 								   WsReadStats *stats, const WsRun *runs, int nruns,
 								   const WsBlockStart *starts, uint32 nstarts,
 								   char *buffers, Size nbuffers);
 extern const WsEntry *ws_rows_in_next(WsRowsIn *in, int run, Size *n, WsEntry *following);
 extern bool ws_rows_in_is_there(const WsRowsIn *in, int run);
-extern void ws_rows_in_seek(WsRowsIn *in, int run, uint32 block, uint32 unit);
+extern void ws_rows_in_seek(WsRowsIn *in, int run, uint32 block);
+extern void ws_rows_in_recycle(WsRowsIn *in);
 extern void ws_rows_in_raise(const WsRowsIn *in);
 extern void ws_rows_in_free(WsRowsIn *in);
 
@@ -246,7 +256,7 @@ typedef struct WsFormation
 	int			fan_in;			/* runs that can be merged at once */
 	WsRunFiles	home;
 	const WsRowSource *source;	/* of rows that travel: runs are of rows now; or NULL */
-	WsRunFiles	row_home;
+	WsRowFile	row_home;
 	Size		row_block;		/* bytes */
 	Size		row_memory;		/* bytes that merges of such runs may use */
 	char	   *row_buffer;		/* write buffer */
@@ -255,7 +265,7 @@ typedef struct WsFormation
 	WsBlockStart *starts;		/* of the live runs */
 	uint32		nstarts;
 	uint32		max_starts;		/* allocated */
-	WsBlockRows *block_rows;	/* of the only run, if it is read in any order */
+	uint64	   *block_rows;		/* numbers of the first rows of the only run's blocks, if it is read in any order */
 	uint32		turns;			/* times that another piece was opened */
 	WsRun	   *runs;			/* live runs */
 	int			nruns;

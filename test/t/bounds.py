@@ -36,7 +36,8 @@ def most_threads(cur, sql):
 
     def watch():
         while not done.wait(0.002):
-            most[0] = max(most[0], threads_of(pid) - 1)
+            # one that has been joined may be in /proc for a moment yet
+            most[0] = max(most[0], min(threads_of(pid), threads_of(pid)) - 1)
     watcher = threading.Thread(target=watch)
     watcher.start()
     try:

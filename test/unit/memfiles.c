@@ -255,9 +255,9 @@ ws_file_append_raw(WsFileSet *set, int file, const void *data, Size bytes, int64
 }
 
 void
-ws_file_appended(WsFileSet *set, int file, int64 bytes, int64 offset)
+ws_file_appended(WsFileSet *set, int file, Size bytes, int64 size)
 {
-	if (!server_in_backend() || offset + bytes > memfile(set, file)->size)
+	if (!server_in_backend() || size > memfile(set, file)->size)
 		server_die("%s has not been appended to", memfile(set, file)->name);
 }
 
