@@ -104,6 +104,11 @@ ws_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 						s->store.spooled == 0 ? "inline" : "spool, inline", es);
 	ExplainPropertyInteger("Memory", "kB", kilobytes(s->memory), es);
 	ExplainPropertyInteger("Disk", "kB", kilobytes(s->disk), es);
+	if (es->verbose && state->request->bound != NULL)
+	{
+		ExplainPropertyInteger("Cache Size", "kB", kilobytes(state->request->allowance), es);
+		ExplainPropertyText("Cache Bound", state->request->bound, es);
+	}
 	ExplainPropertyInteger("IndexMap Entries", NULL, (int64) s->runs.entries, es);
 	ExplainPropertyInteger("Runs", NULL, s->runs.formed, es);
 	ExplainPropertyInteger("Merge Passes", NULL, s->runs.passes, es);

@@ -29,7 +29,7 @@
 #include "utils/syscache.h"
 
 /* Of the page cache that there is, what one sort counts on: it is not alone. */
-#define WS_ALLOWANCE_SHARE	0.5
+#define ALLOWANCE_SHARE		0.5
 
 enum
 {
@@ -184,20 +184,34 @@ resolve_threads(int setting)
 	return setting < 0 && (IsInParallelMode() || ws_processors() < 2) ? 0 : setting;
 }
 
-/* Bytes of a spool's file that the page cache can be expected to hold; rows behind them travel inside runs. */
-static int64
-allowance_of(const WsRequest *r)
+/*
+ * Finds how much of a spool's file the page cache can be expected to hold: rows behind that travel inside
+ * runs.
+ */
+static void
+find_allowance(WsRequest *r)
 {
-	int64		cache = (int64) effective_cache_size * BLCKSZ;
+	const WsMemory *found;
+	int64		setting = (int64) effective_cache_size * BLCKSZ;
 
+	r->allowance = PG_INT64_MAX;
+	r->bound = NULL;
 	if (r->store != WS_KIND_SPOOL || ws_record_store == WS_STORE_SPOOL || ws_record_store == WS_STORE_HEAP)
-		return PG_INT64_MAX;
+		return;
 	if (ws_record_store == WS_STORE_INLINE)
-		return 0;
+	{
+		r->allowance = 0;
+		return;
+	}
 	if (ws_cache_size >= 0)
-		return (int64) ws_cache_size * 1024;
-	cache = Min(cache, ws_memory_once(GetCurrentStatementStartTimestamp())->bytes);
-	return (int64) ((double) cache * WS_ALLOWANCE_SHARE);
+	{
+		r->allowance = (int64) ws_cache_size * 1024;
+		r->bound = "wiscsort.cache_size";
+		return;
+	}
+	found = ws_memory_once(GetCurrentStatementStartTimestamp());
+	r->allowance = (int64) ((double) Min(setting, found->bytes) * ALLOWANCE_SHARE);
+	r->bound = ws_memory_bound_name(setting <= found->bytes ? WS_BOUND_NONE : found->bound);
 }
 
 /* Sets what comes from settings, when the sort is about to begin. */
@@ -206,7 +220,7 @@ ws_request_resolve(WsRequest *r)
 {
 	r->memory = (Size) work_mem * 1024;
 	r->cache = (int64) effective_cache_size * BLCKSZ;
-	r->allowance = allowance_of(r);
+	find_allowance(r);
 	if (r->store == WS_KIND_HEAP)
 		r->cache = Min(r->cache, ws_memory_once(GetCurrentStatementStartTimestamp())->bytes);
 	r->vectorised = ws_sort_kernel != WS_KERNEL_TEMPLATE && ws_sort_has_vqsort();

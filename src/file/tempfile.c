@@ -259,8 +259,8 @@ ws_raw_write(int fd, const void *data, Size bytes, int64 offset)
 }
 
 /*
- * Can helpers append to this file, so that its length is known afterwards only?  Not where temp_file_limit has to be
- * looked at before.
+ * Can helpers append to this file, so that its length is known afterwards only?  Not where
+ * temp_file_limit has to be looked at before.
  */
 bool
 ws_tempfile_allow_appending(WsTempFile *tf)
@@ -270,8 +270,8 @@ ws_tempfile_allow_appending(WsTempFile *tf)
 
 /*
  * Writes, has the system begin to write that to the device, and waits for what was written BEHIND bytes
- * before, which then leaves the page cache: neither the table's pages nor anybody else's have to.  Returns 0 or an
- * errno.  For helpers.
+ * before, which then leaves the page cache: neither the table's pages nor anybody else's have to.
+ * Returns 0 or an errno.  For helpers.
  */
 int
 ws_raw_append(int fd, const void *data, Size bytes, int64 offset)
@@ -299,7 +299,10 @@ ws_tempfile_appended(WsTempFile *tf, Size bytes, int64 size)
 	count_blocks(bytes, &pgBufferUsage.temp_blks_written);
 }
 
-/* Has the system begin to read what will be read soon.  Without a descriptor it does nothing.  For helpers. */
+/*
+ * Has the system begin to read what will be read soon.  Without a descriptor it does nothing.  For
+ * helpers.
+ */
 void
 ws_raw_read_ahead(int fd, Size bytes, int64 offset)
 {

@@ -27,11 +27,10 @@
 #define MAX_PAIRWISE	64
 
 /*
- * Lets the merge work by gathering, through a buffer of `room` entries that
- * the caller lends (16-byte aligned).  No source has more than `block_entries` entries in
- * a block, or in a batch (ws_gather_share); slices are taken by so many.  Returns false, and changes nothing, if
- * it cannot: keys are not exact, the kernel is not vectorised, or the buffer
- * cannot hold two blocks of each source.
+ * Lets the merge work by gathering, through a buffer of `room` entries that the caller lends (16-byte
+ * aligned).  No source has more than `block_entries` entries in a block, or in a batch (ws_gather_share);
+ * slices are taken by so many.  Returns false, and changes nothing, if it cannot: keys are not exact, the
+ * kernel is not vectorised, or the buffer cannot hold two blocks of each source.
  */
 bool
 ws_merge_gather(WsMerge *merge, Size block_entries, WsEntry *buffer, Size room, bool vectorised)
@@ -139,9 +138,9 @@ count_upto(const WsEntry *entries, Size n, ws_uint128 bound)
 }
 
 /*
- * The entry up to which all sources have their entries in memory, and have no more than `share` of them.  A run of
- * rows whose block is used up need not have loaded the next one, as long as other sources have entries less than
- * those: so a block comes when it is due, and not when its predecessor is used up.
+ * The entry up to which all sources have their entries in memory, and have no more than `share` of them.
+ * A run of rows whose block is used up need not have loaded the next one, as long as other sources have
+ * entries less than those: so a block comes when it is due, and not when its predecessor is used up.
  */
 static ws_uint128
 find_bound(WsMerge *merge, ptrdiff_t share)

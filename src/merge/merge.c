@@ -134,7 +134,10 @@ ws_merge_run(WsMerge *merge, int source, const WsRun *run, char *buffer)
 	ws_run_read_begin(&s->reader, merge->reader, run, buffer);
 }
 
-/* Makes run number `run` of those that `rows` reads a source.  The merge's stream has its rows in memory then. */
+/*
+ * Makes run number `run` of those that `rows` reads a source.  The merge's stream has its rows in memory
+ * then.
+ */
 void
 ws_merge_rows(WsMerge *merge, int source, WsRowsIn *rows, int run, const WsRun *described)
 {

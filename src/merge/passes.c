@@ -160,7 +160,10 @@ ws_passes_reduce(WsPasses *p)
 	ws_formation_resume(f);
 }
 
-/* Merges all runs of entries into one: those that come now are of rows, and need the memory.  Raises errors of that. */
+/*
+ * Merges all runs of entries into one: those that come now are of rows, and need the memory.  Raises
+ * errors of that.
+ */
 void
 ws_passes_gather_runs(WsPasses *p)
 {

@@ -1,9 +1,9 @@
 /*-------------------------------------------------------------------------
  * rowpasses.c - merges of runs of rows: into one run, and the final one.
  *
- * Memory goes to three things: a block of each run; blocks more to read ahead into (run/rowread.c); and, if the rest is
- * enough for it, the buffers by which a merge gathers.  Runs of entries, which point into the spool, may take part: they
- * are few (ws_passes_gather_runs).
+ * Memory goes to three things: a block of each run; blocks more to read ahead into (run/rowread.c); and,
+ * if the rest is enough for it, the buffers by which a merge gathers.  Runs of entries, which point into
+ * the spool, may take part: they are few (ws_passes_gather_runs).
  *
  * On error nothing is left that its owners do not clean up.
  *-------------------------------------------------------------------------
@@ -12,7 +12,10 @@
 
 #include "miscadmin.h"
 
-/* Blocks to read ahead into, at most and at least, of which the least is what a deep queue of reads gains by. */
+/*
+ * Blocks to read ahead into, at most and at least, of which the least is what a deep queue of reads gains
+ * by.
+ */
 #define MOST_ASSIST		((Size) 64)
 #define LEAST_ASSIST	((Size) 1)
 
@@ -75,14 +78,15 @@ merge_row_runs(WsPasses *p, int n, Size memory)
 		ws_merge_rows(merge, i, in, i, &f->runs[i]);
 	for (int i = nrows; i < n; i++, base += entry_block)
 		ws_merge_run(merge, i, &f->runs[i], base);
-	if (gather == 0 || !ws_merge_gather(merge, share, (WsEntry *) base, gather / sizeof(WsEntry), f->vectorised))
+	if (gather == 0 ||
+		!ws_merge_gather(merge, share, (WsEntry *) base, gather / sizeof(WsEntry), f->vectorised))
 		ws_merge_start(merge);
 	return merge;
 }
 
 /*
- * Merges the first n live runs, of rows or not, into one of rows.  They stay live.  With `any_order`, f->block_rows
- * says where its rows are.
+ * Merges the first n live runs, of rows or not, into one of rows.  They stay live.  With `any_order`,
+ * f->block_rows says where its rows are.
  */
 WsRun
 ws_rows_merge(WsPasses *p, int n, int level, bool any_order)
@@ -91,6 +95,7 @@ ws_rows_merge(WsPasses *p, int n, int level, bool any_order)
 	WsMerge    *merge = merge_row_runs(p, n, f->row_memory);
 	WsRowWriter w;
 	WsEntry		batch[BATCH_ENTRIES];
+	WsBlockStart *starts;
 	Size		bytes = 0;
 	uint32		most;
 	Size		got;
@@ -99,9 +104,9 @@ ws_rows_merge(WsPasses *p, int n, int level, bool any_order)
 	for (int i = 0; i < n; i++)
 		bytes += f->runs[i].rows ? (Size) f->runs[i].units * f->row_block : 0;
 	most = ws_rows_most_blocks(bytes, f->row_block);
+	starts = MemoryContextAllocHuge(CurrentMemoryContext, most * sizeof(WsBlockStart));
 	ws_rows_write_begin(&w, &f->row_home, f->source, f->next_number++, level,
-						f->row_buffer, f->row_buffer_bytes,
-						MemoryContextAllocHuge(CurrentMemoryContext, most * sizeof(WsBlockStart)), most, false);
+						f->row_buffer, f->row_buffer_bytes, starts, most, false);
 	if (any_order)
 		w.rows = MemoryContextAllocHuge(CurrentMemoryContext, most * sizeof(uint64));
 	ws_rows_in_recycle(merge->rows_in);

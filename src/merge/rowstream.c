@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  * rowstream.c - one run of rows as a stream that can be read from any place.
  *
- * For cursors that scroll, and for mark and restore: the runs have been merged into this one.  A row's block is
- * found by the number of its first row, which was noted when the run was written.
+ * For cursors that scroll, and for mark and restore: the runs have been merged into this one.  A row's
+ * block is found by the number of its first row, which was noted when the run was written.
  *
  * Memory: the struct; 8 bytes for each block, which the caller keeps.
  *-------------------------------------------------------------------------

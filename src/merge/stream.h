@@ -1,9 +1,10 @@
 /*-------------------------------------------------------------------------
  * stream.h - entries in sorted order, wherever they come from.
  *
- * Kinds: the sorted IndexMap and one run on disk (stream.c), and the final merge
- * (merge.c).  Of the last two there are kinds that bring rows with them.  A stream is read by one thread at a time.  If it is `helper_safe` that may be a
- * helper, which raises nothing: the backend calls ws_stream_raise before it uses what came.
+ * Kinds: the sorted IndexMap and one run on disk (stream.c), and the final merge (merge.c).  Of the last
+ * two there are kinds that bring rows with them.  A stream is read by one thread at a time.  If it is
+ * `helper_safe` that may be a helper, which raises nothing: the backend calls ws_stream_raise before it
+ * uses what came.
  *-------------------------------------------------------------------------
  */
 #ifndef WS_STREAM_H

@@ -63,7 +63,8 @@ rows_are_keys(const WsRequest *request, List *tlist)
 {
 	Bitmapset  *told = NULL;
 
-	if (ws_record_store == WS_STORE_SPOOL || ws_record_store == WS_STORE_INLINE || !ws_request_keys_fit(request))
+	if (ws_record_store == WS_STORE_SPOOL || ws_record_store == WS_STORE_INLINE ||
+		!ws_request_keys_fit(request))
 		return false;
 	for (int i = 0; i < request->ncols; i++)
 	{

@@ -16,6 +16,7 @@
  */
 #include "plan/plan.h"
 
+#include <float.h>
 #include <math.h>
 
 #include "access/htup_details.h"
@@ -254,6 +255,7 @@ shape_of(const Path *input, List *pathkeys)
 	WsShape		s = {.rows = input->rows,
 		.memory = work_mem * 1024.0,
 		.cache = ws_page_cache()->bytes,
+		.allowance = ws_cache_size < 0 ? DBL_MAX : ws_cache_size * 1024.0,
 		.comparisons = comparison_share(pathkeys)};
 
 	return s;
@@ -268,6 +270,10 @@ spool_shape(const Path *input, List *pathkeys)
 	s.store = ws_keys_alone(input, pathkeys) ? WS_KIND_KEYS : WS_KIND_SPOOL;
 	if (s.store == WS_KIND_SPOOL)
 		s.spool = input->rows * (input->pathtarget->width + ROW_OVERHEAD);
+	if (ws_record_store == WS_STORE_INLINE)
+		s.allowance = 0;
+	else if (ws_record_store != WS_STORE_AUTO)
+		s.allowance = DBL_MAX;
 	return s;
 }
 
@@ -302,6 +308,7 @@ heap_shape(const Path *input, List *pathkeys, const RelOptInfo *rel, Oid relid)
 	WsKeyWidth	keys = width_of(pathkeys);
 
 	s.store = WS_KIND_HEAP;
+	s.allowance = DBL_MAX;
 	if (!ws_prefix_holds(&keys))
 		s.spool = input->rows * (input->pathtarget->width + ROW_OVERHEAD);
 	s.row = rel->reltarget->width + ROW_OVERHEAD;
@@ -318,8 +325,7 @@ heap_shape(const Path *input, List *pathkeys, const RelOptInfo *rel, Oid relid)
 static const char *
 cache_refusal(const WsShape *s)
 {
-	bool		travels = s->store == WS_KIND_SPOOL && ws_record_store == WS_STORE_INLINE;
-	double		file = !travels && s->spool + s->rows * sizeof(WsEntry) > s->memory ? s->spool : 0;
+	double		file = s->spool + s->rows * sizeof(WsEntry) > s->memory ? Min(s->spool, s->allowance) : 0;
 	const WsPageCache *cache = ws_page_cache();
 	bool		table = s->table > WS_CACHE_SHARE * cache->bytes;
 
@@ -378,8 +384,8 @@ ws_keys_alone(const Path *input, List *pathkeys)
 	List	   *untold = list_copy(pathkeys);
 	ListCell   *lc;
 
-	if (ws_record_store == WS_STORE_SPOOL || ws_record_store == WS_STORE_INLINE || input->pathtarget->exprs == NIL ||
-		!keys.decodable || !ws_prefix_holds(&keys))
+	if (ws_record_store == WS_STORE_SPOOL || ws_record_store == WS_STORE_INLINE ||
+		input->pathtarget->exprs == NIL || !keys.decodable || !ws_prefix_holds(&keys))
 		return false;
 	foreach(lc, input->pathtarget->exprs)
 	{

@@ -1,10 +1,9 @@
 /*-------------------------------------------------------------------------
  * emit.c - how a sorted piece becomes a run: of entries, or of rows that travel.
  *
- * Who forms runs (formation.c) does not ask which of the two it is.  Of runs of rows the beginnings of all
- * blocks are kept, for the read order (rowread.c).
+ * Who forms runs (formation.c) does not ask which of the two it is.
  *
- * Memory: 16 bytes a block of rows.  On error: as runfile.c and rowwrite.c.
+ * Memory: what rowwrite.c notes of a run's blocks, until it ends.  On error: as runfile.c and rowwrite.c.
  *-------------------------------------------------------------------------
  */
 #include "run/run.h"
@@ -61,48 +60,4 @@ ws_emit_end(WsFormation *f, WsPiece *p)
 		ws_starts_add(f, p->rows.starts, p->rows.run.blocks);
 		pfree(p->rows.starts);
 	}
-}
-
-/* Adds the beginnings of a run's blocks. */
-void
-ws_starts_add(WsFormation *f, const WsBlockStart *starts, uint32 n)
-{
-	if (f->nstarts + n > f->max_starts)
-	{
-		uint32		more = Max(n, f->max_starts / 2);
-		Size		bytes = (f->max_starts + more) * sizeof(WsBlockStart);
-
-		ws_account_add(f->account, more * sizeof(WsBlockStart));
-		f->max_starts += more;
-		f->starts = f->starts == NULL ? MemoryContextAllocHuge(GetMemoryChunkContext(f), bytes) :
-			repalloc_huge(f->starts, bytes);
-	}
-	memcpy(f->starts + f->nstarts, starts, n * sizeof(WsBlockStart));
-	f->nstarts += n;
-}
-
-static int
-compare_uint32(const void *a, const void *b)
-{
-	uint32		x = *(const uint32 *) a;
-	uint32		y = *(const uint32 *) b;
-
-	return (x > y) - (x < y);
-}
-
-/* Forgets those of n runs. */
-void
-ws_starts_drop(WsFormation *f, const WsRun *runs, int n)
-{
-	uint32	   *numbers = palloc(Max(n, 1) * sizeof(uint32));
-	uint32		left = 0;
-
-	for (int i = 0; i < n; i++)
-		numbers[i] = runs[i].number;
-	qsort(numbers, n, sizeof(uint32), compare_uint32);
-	for (uint32 i = 0; i < f->nstarts; i++)
-		if (bsearch(&f->starts[i].run, numbers, n, sizeof(uint32), compare_uint32) == NULL)
-			f->starts[left++] = f->starts[i];
-	f->nstarts = left;
-	pfree(numbers);
 }

@@ -83,46 +83,6 @@ piece_entries(const WsFormation *f, int i, Size *room)
 	return f->map->entries + start;
 }
 
-/* Adds a live run. */
-void
-ws_formation_add_run(WsFormation *f, WsRun run)
-{
-	if (f->nruns == f->max_runs)
-	{
-		int			more = Max(16, f->max_runs);
-
-		ws_account_add(f->account, more * sizeof(WsRun));
-		f->max_runs += more;
-		f->runs = f->runs == NULL ?
-			MemoryContextAlloc(GetMemoryChunkContext(f), f->max_runs * sizeof(WsRun)) :
-			repalloc(f->runs, f->max_runs * sizeof(WsRun));
-	}
-	f->runs[f->nruns++] = run;
-}
-
-/* Releases the first n live runs, which have been merged. */
-void
-ws_formation_drop_runs(WsFormation *f, int n)
-{
-	for (int i = 0; i < n; i++)
-		if (!f->runs[i].rows)
-			ws_run_release(&f->home, &f->runs[i]);
-	ws_starts_drop(f, f->runs, n);
-	memmove(f->runs, f->runs + n, (f->nruns - n) * sizeof(WsRun));
-	f->nruns -= n;
-}
-
-/* How many live runs there are of a level, of the kind that is being formed. */
-int
-ws_formation_runs_of_level(const WsFormation *f, int level)
-{
-	int			n = 0;
-
-	for (int i = 0; i < f->nruns; i++)
-		n += f->runs[i].level == level && f->runs[i].rows == (f->source != NULL);
-	return n;
-}
-
 /* In a helper: sorts a piece and writes it, as far as that is asked for. */
 static void
 piece_chore(WsChore *chore)
@@ -445,7 +405,8 @@ ws_formation_limit(WsFormation *f, Size bytes, Size block_size)
  * ws_formation_limit_rows, before which nothing is added but what ws_formation_flush writes.
  */
 void
-ws_formation_travel(WsFormation *f, const WsRowSource *source, Size block_size, Size buffer_bytes, Size memory)
+ws_formation_travel(WsFormation *f, const WsRowSource *source, Size block_size,
+					Size buffer_bytes, Size memory)
 {
 	char	   *buffer = MemoryContextAllocHuge(GetMemoryChunkContext(f), buffer_bytes + WS_IO_ALIGN);
 

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  * rowblock.h - the bytes of a run of rows on disk, and how they are checked.
  *
- * A run of rows is a sequence of blocks, each of `block size` bytes, or of several times that if one row is larger
- * than a block:
+ * A run of rows is a sequence of blocks, each of `block size` bytes, or of several times that if one row
+ * is larger than a block:
  *
  *	header		48 bytes: CRC, magic, version, entries, number of the run, number of the block, its bytes,
  *				and where the next block begins, or something less than that

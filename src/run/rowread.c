@@ -1,25 +1,25 @@
 /*-------------------------------------------------------------------------
  * rowread.c - reading runs of rows in the order in which a merge needs their blocks.
  *
- * A merge of n runs has one block of each in memory.  Which block it needs next is known beforehand: that with
- * the least first entry (FMsort's block read order).  So the first entries of all blocks are noted when
- * runs are written, and sorted when they are to be merged; the next l blocks of that order are always on
- * their way, into l buffers more (its assist blocks).  A block that has arrived waits until its run asks for it.  The
- * buffer that the run has used up takes its place among the l.
+ * A merge of n runs has one block of each in memory.  Which block it needs next is known beforehand: that
+ * with the least first entry (FMsort's block read order).  So the first entries of all blocks are noted
+ * when runs are written, and sorted when they are to be merged; the next l blocks of that order are
+ * always on their way, into l buffers more (its assist blocks).  A block that has arrived waits until its
+ * run asks for it.  The buffer that the run has used up takes its place among the l.
  *
- * Where entries do not tell the whole order, keys with equal prefixes may want blocks in another order than this.  A
- * block that is not on its way is then read at once, into the buffer that its run has used up, so that the
- * order may be wrong at the price of a wait, and nothing can get stuck.
+ * Where entries do not tell the whole order, keys with equal prefixes may want blocks in another order
+ * than this.  A block that is not on its way is then read at once, into the buffer that its run has used
+ * up, so that the order may be wrong at the price of a wait, and nothing can get stuck.
  *
  * Rows are used where they are: the entries that a block brings point to them, by place and offset (run.h).
  * They are valid until the next block of the same run is asked for.
  *
  * Reading raises nothing, so that helpers can do it: what was met stays until ws_rows_in_raise.
  *
- * Memory: the buffers, which the caller lends; 8 bytes a block for the order, and 24 while it is being sorted; for
- * runs with a row that is larger than a block, as much as that.
- * On error: ERRCODE_DATA_CORRUPTED with the file's name for a block that is short or
- * fails a check; otherwise the error of the system call.
+ * Memory: the buffers, which the caller lends; 8 bytes a block for the order, and 24 while it is being
+ * sorted; for runs with a row that is larger than a block, as much as that. On error:
+ * ERRCODE_DATA_CORRUPTED with the file's name for a block that is short or fails a check; otherwise the
+ * error of the system call.
  *-------------------------------------------------------------------------
  */
 #include "run/run.h"
@@ -87,7 +87,10 @@ compare_starts(const void *a, const void *b)
 	return (x->run > y->run) - (x->run < y->run);
 }
 
-/* Finds where the blocks of these runs are, and sorts all but the first ones by the entries that they begin with. */
+/*
+ * Finds where the blocks of these runs are, and sorts all but the first ones by the entries that they
+ * begin with.
+ */
 static void
 make_order(WsRowsIn *in, const WsRun *runs, const WsBlockStart *starts, uint32 nstarts)
 {
@@ -172,10 +175,11 @@ read_ahead(WsRowsIn *in)
 }
 
 /*
- * Starts reading `nruns` runs of one block size through `nbuffers` buffers, more than there are runs, which lie one
- * behind the other at `buffers`, aligned to 4096 bytes.  `starts` has the block starts of these runs, and perhaps of
- * others.  Run number i has place WS_ARENAS + i of source->places.  Allocates in CurrentMemoryContext; counts
- * in home->account what is not the caller's, and in `stats` what it does.  `reader` is closed by ws_rows_in_free.
+ * Starts reading `nruns` runs of one block size through `nbuffers` buffers, more than there are runs,
+ * which lie one behind the other at `buffers`, aligned to 4096 bytes.  `starts` has the block starts of
+ * these runs, and perhaps of others.  Run number i has place WS_ARENAS + i of source->places.  Allocates
+ * in CurrentMemoryContext; counts in home->account what is not the caller's, and in `stats` what it does.
+ * `reader` is closed by ws_rows_in_free.
  */
 WsRowsIn *
 ws_rows_in_create(WsReader *reader, const WsRowSource *source, WsRowFile *home, WsReadStats *stats,
@@ -331,9 +335,9 @@ release_block(WsRowsIn *in, Run *r)
 }
 
 /*
- * The entries of the next block of a run, in *n how many there are, and in *following something that no entry
- * behind them is less than; NULL behind the last block, and when reading failed (ws_rows_in_raise).  The run's rows
- * of before are gone.
+ * The entries of the next block of a run, in *n how many there are, and in *following something that no
+ * entry behind them is less than; NULL behind the last block, and when reading failed (ws_rows_in_raise).
+ * The run's rows of before are gone.
  */
 const WsEntry *
 ws_rows_in_next(WsRowsIn *in, int run, Size *n, WsEntry *following)
@@ -420,7 +424,10 @@ ws_rows_in_raise(const WsRowsIn *in)
 	}
 }
 
-/* Waits for what is on its way, so that its buffers may go, and closes the reader.  Memory is the context's. */
+/*
+ * Waits for what is on its way, so that its buffers may go, and closes the reader.  Memory is the
+ * context's.
+ */
 void
 ws_rows_in_free(WsRowsIn *in)
 {

@@ -6,11 +6,12 @@
  * cannot hold the rows, so that fetching one would be a read of its own.
  *
  * Rows come in their final order and are copied out of memory, one behind the other, into blocks
- * (rowblock.h), of which several are written with one call.  The first entry of each block is noted for the read
- * order (rowread.c).  A row that is larger than a block gets one of its own.
+ * (rowblock.h), of which several are written with one call.  The first entry of each block is noted for
+ * the read order (rowread.c).  A row that is larger than a block gets one of its own.
  *
- * All runs share a file.  How long a run becomes is not known before its end, so that each block gets its place
- * when it is opened: where a block was that has been merged, or at the file's end.  One run is written at a time.
+ * All runs share a file.  How long a run becomes is not known before its end, so that each block gets its
+ * place when it is opened: where a block was that has been merged, or at the file's end.  One run is
+ * written at a time.
  *
  * Memory: the buffer and the block starts, which the caller lends.
  * On error: ENOSPC and the like as any write of temporary files; a row with a header that makes no
@@ -222,8 +223,8 @@ typedef struct Parts
 } Parts;
 
 /*
- * Passes parts through the buffer, which is empty: counts them into *crc, or, if that is NULL, writes them to the
- * units from `unit` on.  Together they are whole blocks.
+ * Passes parts through the buffer, which is empty: counts them into *crc, or, if that is NULL, writes
+ * them to the units from `unit` on.  Together they are whole blocks.
  */
 static void
 pass_parts(WsRowWriter *w, const Parts *parts, int from, pg_crc32c *crc, uint32 unit)
@@ -328,7 +329,8 @@ put_row(WsRowWriter *w, WsEntry entry)
 }
 
 /*
- * Appends the rows of n entries, which must follow in order.  May be called in a helper if the run was begun so.
+ * Appends the rows of n entries, which must follow in order.  May be called in a helper if the run was
+ * begun so.
  */
 void
 ws_rows_write(WsRowWriter *w, const WsEntry *entries, Size n)

@@ -100,7 +100,8 @@ typedef struct WsPlaces
 	int			n;				/* allocated */
 } WsPlaces;
 
-#define WS_ARENAS			2	/* places 0 and 1 are those that rows are put into; then come sources of merges */
+/* Places 0 and 1 are those that rows are put into; behind them come the sources of merges. */
+#define WS_ARENAS			2
 
 static inline uint64
 ws_travel_pointer(int place, uint64 offset)
@@ -131,8 +132,8 @@ typedef struct WsRowSource
 } WsRowSource;
 
 /*
- * The file of all runs of rows, in units of a block.  A block that a merge has read makes room for one that it
- * writes, so that merging in several passes takes no more disk than one.
+ * The file of all runs of rows, in units of a block.  A block that a merge has read makes room for one
+ * that it writes, so that merging in several passes takes no more disk than one.
  */
 typedef struct WsRowFile
 {
@@ -146,7 +147,10 @@ typedef struct WsRowFile
 	WsAccount  *account;
 } WsRowFile;
 
-/* With which key a block of a run begins, and where it is.  Those of one run are in the order of its blocks. */
+/*
+ * With which key a block of a run begins, and where it is.  Those of one run are in the order of its
+ * blocks.
+ */
 typedef struct WsBlockStart
 {
 	uint64		first;			/* eight bytes of its first entry's prefix */
@@ -169,7 +173,7 @@ typedef struct WsRowWriter
 	uint32		end;			/* of the file, once all is written, in units */
 	WsBlockStart *starts;		/* of its blocks; the caller's */
 	uint32		max_starts;
-	uint64	   *rows;			/* numbers of their first rows, if the run is to be read in any order; else NULL */
+	uint64	   *rows;			/* numbers of their first rows, or NULL unless read in any order */
 	bool		helped;			/* written by a helper */
 	int			error;			/* errno, or 0 */
 	const char *wrong;			/* with a row, or NULL */
@@ -265,7 +269,7 @@ typedef struct WsFormation
 	WsBlockStart *starts;		/* of the live runs */
 	uint32		nstarts;
 	uint32		max_starts;		/* allocated */
-	uint64	   *block_rows;		/* numbers of the first rows of the only run's blocks, if it is read in any order */
+	uint64	   *block_rows;		/* the same, of the only run */
 	uint32		turns;			/* times that another piece was opened */
 	WsRun	   *runs;			/* live runs */
 	int			nruns;
@@ -290,9 +294,6 @@ extern void ws_formation_turn(WsFormation *f);
 extern bool ws_formation_is_crowded(const WsFormation *f);
 extern void ws_formation_empty(WsFormation *f);
 extern void ws_formation_resume(WsFormation *f);
-extern int	ws_formation_runs_of_level(const WsFormation *f, int level);
-extern void ws_formation_add_run(WsFormation *f, WsRun run);
-extern void ws_formation_drop_runs(WsFormation *f, int n);
 extern void ws_formation_end(WsFormation *f, bool whole, Size reading);
 extern void ws_formation_close(WsFormation *f);
 
@@ -301,8 +302,12 @@ extern bool ws_emit_by_helper(WsFormation *f);
 extern void ws_emit_begin(WsFormation *f, WsPiece *p, bool helped);
 extern void ws_emit(WsPiece *p);
 extern void ws_emit_end(WsFormation *f, WsPiece *p);
+
+/* ---- runlist.c: the live runs ---- */
+extern int	ws_formation_runs_of_level(const WsFormation *f, int level);
+extern void ws_formation_add_run(WsFormation *f, WsRun run);
+extern void ws_formation_drop_runs(WsFormation *f, int n);
 extern void ws_starts_add(WsFormation *f, const WsBlockStart *starts, uint32 n);
-extern void ws_starts_drop(WsFormation *f, const WsRun *runs, int n);
 
 /* Is there room for the next entry?  If not, ws_formation_make_room is to be called. */
 static inline bool

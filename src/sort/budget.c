@@ -63,8 +63,8 @@ ws_budget(const WsRequest *request)
 }
 
 /*
- * The division for rows that travel inside runs: of `row` bytes on average, with `entry` bytes for the entry of each.
- * With `helped`, a helper sorts and writes one arena while another is filled.
+ * The division for rows that travel inside runs: of `row` bytes on average, with `entry` bytes for the
+ * entry of each. With `helped`, a helper sorts and writes one arena while another is filled.
  */
 WsRowBudget
 ws_budget_rows(const WsBudget *budget, Size row, Size entry, bool helped)

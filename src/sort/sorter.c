@@ -85,8 +85,8 @@ use_disk(WsSorter *sorter)
 }
 
 /*
- * Has rows travel inside runs from now on: what the page cache may hold of them is used up.  What there is of entries is
- * written, and of rows, if they are in memory.
+ * Has rows travel inside runs from now on: what the page cache may hold of them is used up.  What there
+ * is of entries is written, and of rows, if they are in memory.
  */
 static void
 travel(WsSorter *sorter)

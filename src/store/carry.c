@@ -1,15 +1,15 @@
 /*-------------------------------------------------------------------------
  * carry.c - rows that travelled, on their way out of the final merge.
  *
- * The merge has a row in memory only until it is asked for the next entries.  So a helper copies the rows of
- * what it is given, one behind the other, into batches, which the backend reads from front to back meanwhile; it does
- * all of the merge, reading of blocks included.  A row that is too large for a batch is handed out where it is, and
- * the helper goes on when the backend has done with it.
+ * The merge has a row in memory only until it is asked for the next entries.  So a helper copies the rows
+ * of what it is given, one behind the other, into batches, which the backend reads from front to back
+ * meanwhile; it does all of the merge, reading of blocks included.  A row that is too large for a batch
+ * is handed out where it is, and the helper goes on when the backend has done with it.
  *
  * Without a helper, or where ties need the backend, rows are handed out where they are.
  *
- * Memory: BATCHES batches of what the caller allows.  On error: what the helper met is raised by the backend when it
- * comes to the batch.
+ * Memory: BATCHES batches of what the caller allows.  On error: what the helper met is raised by the
+ * backend when it comes to the batch.
  *-------------------------------------------------------------------------
  */
 #include "store/row.h"
@@ -227,8 +227,8 @@ next_in_place(WsCarry *c, HeapTuple tuple)
 }
 
 /*
- * Points `tuple` at the next row in order and returns true, or returns false at the end.  The row is valid until
- * the next call.  Raises ERRCODE_DATA_CORRUPTED.
+ * Points `tuple` at the next row in order and returns true, or returns false at the end.  The row is
+ * valid until the next call.  Raises ERRCODE_DATA_CORRUPTED.
  */
 bool
 ws_carry_next(WsCarry *c, HeapTuple tuple)

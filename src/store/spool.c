@@ -587,7 +587,6 @@ ws_spool_destroy(WsSpool *spool)
 	ws_helper_stop(spool->writer);
 	spool->writer = NULL;
 	ws_region_destroy(spool->region);
-	ws_spool_arrive(spool);
 }
 
 /* Raises the error of a row, or a page of rows, that cannot be read. */

@@ -1,9 +1,8 @@
 /*-------------------------------------------------------------------------
  * spoolstore.c - the spool as a store.
  *
- * Rows are handed out by a helper that reads ahead (ahead.c) if there is one and
- * reading goes forward only, else through the window (window.c).  Rows that travel inside runs (travel.c) come
- * by carry.c.
+ * Rows are handed out by a helper that reads ahead (ahead.c) if there is one and reading goes forward
+ * only, else through the window (window.c).  Rows that travel inside runs (travel.c) come by carry.c.
  *
  * Memory: that of the spool, the window's queue, and what reading ahead is given.
  *-------------------------------------------------------------------------
@@ -124,6 +123,7 @@ close_store(WsStore *store)
 	if (spool->output != NULL && spool->output->carry != NULL)
 		ws_carry_stop(spool->output->carry);
 	ws_spool_destroy(spool);
+	ws_spool_arrive(spool);
 }
 
 static const WsStoreOps spool_ops = {

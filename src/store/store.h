@@ -53,11 +53,11 @@ typedef struct WsStoreOps
 	Size		(*spill) (WsStore *store, Size alone, Size helped, Size entries);
 
 	/*
-	 * Rows that come now are to travel inside runs.  In this order: `depart` says whose rows they are, for those who
-	 * write and read runs, and how many bytes a row has on average; `travel`, when the rows in memory have been
-	 * written if there was no file yet, makes room for `arena` bytes of them, and for others later; `turn`, when
-	 * piece number `arena` of the IndexMap begins, puts them into that one.  An arena is full when `full` says so.
-	 * NULL: they cannot
+	 * Rows that come now are to travel inside runs.  In this order: `depart` says whose rows they are,
+	 * for those who write and read runs, and how many bytes a row has on average; `travel`, when the rows
+	 * in memory have been written if there was no file yet, makes room for `arena` bytes of them, and for
+	 * others later; `turn`, when piece number `arena` of the IndexMap begins, puts them into that one.
+	 * An arena is full when `full` says so. NULL: they cannot
 	 */
 	const WsRowSource *(*depart) (WsStore *store, Size *average);
 	void		(*travel) (WsStore *store, Size arena);

@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  * travel.c - rows that travel inside runs, from the spool's side.
  *
- * As long as the page cache can be expected to hold the spool's file, rows wait there. Once it cannot, or from the
- * start if it never could, rows are put into an *arena* in memory, in arrival order, and written as a run, in
- * sorted order, when it is full (run/rowwrite.c).  With a helper there are two: the one is filled while the other is
- * sorted and written.  What the spool's file has by then stays there.
+ * As long as the page cache can be expected to hold the spool's file, rows wait there. Once it cannot, or
+ * from the start if it never could, rows are put into an *arena* in memory, in arrival order, and written
+ * as a run, in sorted order, when it is full (run/rowwrite.c).  With a helper there are two: the one is
+ * filled while the other is sorted and written.  What the spool's file has by then stays there.
  *
- * A row's pointer then says in which place it is, an arena or a block of a run that is being merged, and where in it
- * (run.h): the same calls find the row behind either kind of pointer (spoolread.c).
+ * A row's pointer then says in which place it is, an arena or a block of a run that is being merged, and
+ * where in it (run.h): the same calls find the row behind either kind of pointer (spoolread.c).
  *
  * Memory: the arenas, each of which may have one row that does not fit.  On error they go with their owners.
  *-------------------------------------------------------------------------
@@ -55,8 +55,8 @@ yield(void *store)
 }
 
 /*
- * Prepares for rows to travel: whose they are, for those who write and read runs, and in *average how many bytes a
- * row has had so far.
+ * Prepares for rows to travel: whose they are, for those who write and read runs, and in *average how
+ * many bytes a row has had so far.
  */
 const WsRowSource *
 ws_spool_depart(WsSpool *spool, Size *average)

@@ -35,6 +35,7 @@
 #include "../../src/run/runfile.c"
 #include "../../src/run/rowwrite.c"
 #include "../../src/run/rowread.c"
+#include "../../src/run/runlist.c"
 #include "../../src/run/emit.c"
 #include "../../src/run/formation.c"
 #include "../../src/merge/losertree.c"

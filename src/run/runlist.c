@@ -1,0 +1,95 @@
+/*-------------------------------------------------------------------------
+ * runlist.c - the live runs of a sort: those that are still to be merged.
+ *
+ * Of runs of rows the beginnings of all blocks are kept, too, for the read order (rowread.c).
+ *
+ * Memory: 64 bytes a run, and 16 a block of rows.
+ *-------------------------------------------------------------------------
+ */
+#include "run/run.h"
+
+#include "utils/memutils.h"
+
+/* Adds the beginnings of the n blocks of a run, which the caller keeps. */
+void
+ws_starts_add(WsFormation *f, const WsBlockStart *starts, uint32 n)
+{
+	if (f->nstarts + n > f->max_starts)
+	{
+		uint32		more = Max(n, f->max_starts / 2);
+		Size		bytes = (f->max_starts + more) * sizeof(WsBlockStart);
+
+		ws_account_add(f->account, more * sizeof(WsBlockStart));
+		f->max_starts += more;
+		f->starts = f->starts == NULL ? MemoryContextAllocHuge(GetMemoryChunkContext(f), bytes) :
+			repalloc_huge(f->starts, bytes);
+	}
+	memcpy(f->starts + f->nstarts, starts, n * sizeof(WsBlockStart));
+	f->nstarts += n;
+}
+
+static int
+compare_uint32(const void *a, const void *b)
+{
+	uint32		x = *(const uint32 *) a;
+	uint32		y = *(const uint32 *) b;
+
+	return (x > y) - (x < y);
+}
+
+/* Forgets those of n runs. */
+static void
+starts_drop(WsFormation *f, const WsRun *runs, int n)
+{
+	uint32	   *numbers = palloc(Max(n, 1) * sizeof(uint32));
+	uint32		left = 0;
+
+	for (int i = 0; i < n; i++)
+		numbers[i] = runs[i].number;
+	qsort(numbers, n, sizeof(uint32), compare_uint32);
+	for (uint32 i = 0; i < f->nstarts; i++)
+		if (bsearch(&f->starts[i].run, numbers, n, sizeof(uint32), compare_uint32) == NULL)
+			f->starts[left++] = f->starts[i];
+	f->nstarts = left;
+	pfree(numbers);
+}
+
+/* Adds a live run. */
+void
+ws_formation_add_run(WsFormation *f, WsRun run)
+{
+	if (f->nruns == f->max_runs)
+	{
+		int			more = Max(16, f->max_runs);
+
+		ws_account_add(f->account, more * sizeof(WsRun));
+		f->max_runs += more;
+		f->runs = f->runs == NULL ?
+			MemoryContextAlloc(GetMemoryChunkContext(f), f->max_runs * sizeof(WsRun)) :
+			repalloc(f->runs, f->max_runs * sizeof(WsRun));
+	}
+	f->runs[f->nruns++] = run;
+}
+
+/* Releases the first n live runs, which have been merged. */
+void
+ws_formation_drop_runs(WsFormation *f, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (!f->runs[i].rows)
+			ws_run_release(&f->home, &f->runs[i]);
+	starts_drop(f, f->runs, n);
+	memmove(f->runs, f->runs + n, (f->nruns - n) * sizeof(WsRun));
+	f->nruns -= n;
+}
+
+/* How many live runs there are of a level, of the kind that is being formed. */
+int
+ws_formation_runs_of_level(const WsFormation *f, int level)
+{
+	int			n = 0;
+
+	for (int i = 0; i < f->nruns; i++)
+		n += f->runs[i].level == level && f->runs[i].rows == (f->source != NULL);
+	return n;
+}
