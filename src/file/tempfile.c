@@ -39,6 +39,12 @@
 /* Bytes by which a file is made longer to have pages ready. */
 #define EXTENSION		((Size) 16 * 1024 * 1024)
 
+/*
+ * What a file has up to here may stay in the page cache: most files are deleted before the system has
+ * written them to the device, and need not be then.
+ */
+#define STAYS			((int64) 64 * 1024 * 1024)
+
 /* Bytes that may be on their way to the device behind what is being appended. */
 #define BEHIND			((int64) 8 * 1024 * 1024)
 
@@ -270,8 +276,8 @@ ws_tempfile_allow_appending(WsTempFile *tf)
 
 /*
  * Writes, has the system begin to write that to the device, and waits for what was written BEHIND bytes
- * before, which then leaves the page cache: neither the table's pages nor anybody else's have to.
- * Returns 0 or an errno.  For helpers.
+ * before, which then leaves the page cache: neither the table's pages nor anybody else's have to.  That
+ * is for large files, from STAYS bytes on.  Returns 0 or an errno.  For helpers.
  */
 int
 ws_raw_append(int fd, const void *data, Size bytes, int64 offset)
@@ -279,9 +285,9 @@ ws_raw_append(int fd, const void *data, Size bytes, int64 offset)
 	int			error = ws_raw_write(fd, data, bytes, offset);
 
 #ifdef SYNC_FILE_RANGE_WRITE
-	if (error == 0)
+	if (error == 0 && offset >= STAYS)
 		(void) sync_file_range(fd, offset, bytes, SYNC_FILE_RANGE_WRITE);
-	if (error == 0 && offset >= BEHIND)
+	if (error == 0 && offset >= STAYS + BEHIND)
 	{
 		(void) sync_file_range(fd, offset - BEHIND, bytes, SYNC_FILE_RANGE_WAIT_BEFORE |
 							   SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
@@ -310,11 +316,14 @@ ws_raw_read_ahead(int fd, Size bytes, int64 offset)
 		(void) posix_fadvise(fd, offset, bytes, POSIX_FADV_WILLNEED);
 }
 
-/* Lets pages go that nobody will read again.  Without a descriptor it does nothing.  For helpers. */
+/*
+ * Lets pages go that nobody will read again, but for those at the file's front.  Without a descriptor it does
+ * nothing.  For helpers.
+ */
 void
 ws_raw_forget(int fd, Size bytes, int64 offset)
 {
-	if (fd >= 0)
+	if (fd >= 0 && offset >= STAYS)
 		(void) posix_fadvise(fd, offset, bytes, POSIX_FADV_DONTNEED);
 }
 

@@ -44,31 +44,6 @@ MOVE FORWARD ALL IN c;
 FETCH BACKWARD 1 FROM c;
 COMMIT;
 
--- Scrolling over a sort of many runs: backward gives forward's rows, reversed.
-CREATE FUNCTION wtest.there_and_back(query text) RETURNS TABLE (rows int, same boolean)
-LANGUAGE plpgsql AS $$
-DECLARE
-    c refcursor;
-    r record;
-    forward int[] := '{}';
-    backward int[] := '{}';
-BEGIN
-    OPEN c SCROLL FOR EXECUTE query;
-    LOOP
-        FETCH NEXT FROM c INTO r;
-        EXIT WHEN NOT FOUND;
-        forward := forward || r.id;
-    END LOOP;
-    LOOP
-        FETCH PRIOR FROM c INTO r;
-        EXIT WHEN NOT FOUND;
-        backward := r.id || backward;
-    END LOOP;
-    CLOSE c;
-    rows := cardinality(forward);
-    same := forward = backward;
-    RETURN NEXT;
-END $$;
 SELECT * FROM wtest.there_and_back('SELECT id FROM wtest.big ORDER BY k, id');
 SELECT * FROM wtest.there_and_back('SELECT id FROM wtest.big ORDER BY pad COLLATE "C" DESC');
 SELECT * FROM wtest.there_and_back('SELECT id FROM wtest.big WHERE id < 0 ORDER BY k');

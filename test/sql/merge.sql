@@ -10,37 +10,6 @@ SELECT i, hashint8extended(i, 1), CASE WHEN i % 10 > 0 THEN repeat('common prefi
   FROM generate_series(1, 20000) i;
 ANALYZE wtest.m;
 
--- The lines EXPLAIN ANALYZE adds, with figures masked.
-CREATE FUNCTION wtest.analyzed(query text) RETURNS SETOF text
-LANGUAGE plpgsql AS $$
-DECLARE
-    line text;
-BEGIN
-    FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, BUFFERS OFF) ' || query LOOP
-        line := regexp_replace(line, ' \(actual.*\)$', '');
-        CONTINUE WHEN line ~ 'Disabled:|Index Searches:|Storage:';
-        RETURN NEXT regexp_replace(line, '\d+( (?=kB))?', 'N', 'g');
-    END LOOP;
-END $$;
-
--- One WiscSort node's figures.
-CREATE FUNCTION wtest.figures(query text, OUT method text, OUT entries int8, OUT runs int8, OUT passes int8,
-                              OUT memory int8, OUT disk int8)
-LANGUAGE plpgsql AS $$
-DECLARE
-    explained json;
-    node jsonb;
-BEGIN
-    EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, FORMAT JSON) ' || query INTO explained;
-    node := jsonb_path_query_first(explained::jsonb, '$.** ? (@."Custom Plan Provider" == "WiscSort")');
-    method := node->>'Sort Method';
-    entries := node->>'IndexMap Entries';
-    runs := node->>'Runs';
-    passes := node->>'Merge Passes';
-    memory := node->>'Memory';
-    disk := node->>'Disk';
-END $$;
-
 -- One pass: all entries fit in work_mem.
 SET work_mem = '64MB';
 SELECT * FROM wtest.analyzed('SELECT * FROM wtest.m ORDER BY k');

@@ -162,6 +162,63 @@ EXCEPTION WHEN OTHERS OR query_canceled THEN
                                              '^(-?\d+)( kB)?(.*) \(.*\)$', '\1\3 (BOUNDS)');
 END $$;
 
+-- The lines EXPLAIN ANALYZE adds, with figures masked.
+CREATE FUNCTION wtest.analyzed(query text) RETURNS SETOF text
+LANGUAGE plpgsql AS $$
+DECLARE
+    line text;
+BEGIN
+    FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, BUFFERS OFF) ' || query LOOP
+        line := regexp_replace(line, ' \(actual.*\)$', '');
+        CONTINUE WHEN line ~ 'Disabled:|Index Searches:|Storage:';
+        RETURN NEXT regexp_replace(line, '\d+( (?=kB))?', 'N', 'g');
+    END LOOP;
+END $$;
+
+-- One WiscSort node's figures.
+CREATE FUNCTION wtest.figures(query text, OUT method text, OUT entries int8, OUT runs int8, OUT passes int8,
+                              OUT memory int8, OUT disk int8)
+LANGUAGE plpgsql AS $$
+DECLARE
+    explained json;
+    node jsonb;
+BEGIN
+    EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, FORMAT JSON) ' || query INTO explained;
+    node := jsonb_path_query_first(explained::jsonb, '$.** ? (@."Custom Plan Provider" == "WiscSort")');
+    method := node->>'Sort Method';
+    entries := node->>'IndexMap Entries';
+    runs := node->>'Runs';
+    passes := node->>'Merge Passes';
+    memory := node->>'Memory';
+    disk := node->>'Disk';
+END $$;
+
+-- Scrolling over a sort of many runs: backward gives forward's rows, reversed.
+CREATE FUNCTION wtest.there_and_back(query text) RETURNS TABLE (rows int, same boolean)
+LANGUAGE plpgsql AS $$
+DECLARE
+    c refcursor;
+    r record;
+    forward int[] := '{}';
+    backward int[] := '{}';
+BEGIN
+    OPEN c SCROLL FOR EXECUTE query;
+    LOOP
+        FETCH NEXT FROM c INTO r;
+        EXIT WHEN NOT FOUND;
+        forward := forward || r.id;
+    END LOOP;
+    LOOP
+        FETCH PRIOR FROM c INTO r;
+        EXIT WHEN NOT FOUND;
+        backward := r.id || backward;
+    END LOOP;
+    CLOSE c;
+    rows := cardinality(forward);
+    same := forward = backward;
+    RETURN NEXT;
+END $$;
+
 -- The helpers at work.
 SELECT * FROM wtest.plan('SELECT 1');
 SELECT wtest.uses('SELECT 1'), wtest.off('SELECT 1');

@@ -36,7 +36,7 @@ static WsShape
 spooled(double rows, double width)
 {
 	WsShape		s = {.rows = rows, .memory = 64 * MB, .cache = 1024 * 1024 * MB,
-		.spool = rows * (width + 14), .store = WS_KIND_SPOOL};
+		.allowance = 1024 * 1024 * MB, .spool = rows * (width + 14), .store = WS_KIND_SPOOL};
 
 	return s;
 }
@@ -92,6 +92,24 @@ cache(void)
 
 	s.cache = s.spool * 2;
 	CHECK(total(s) == plain, "a spool that the cache holds costs nothing more");
+	for (int i = 0; i <= 4; i++)
+	{
+		WsShape		travels = s;
+		double		cost;
+
+		travels.memory = (4 << (2 * i)) * MB / 4;
+		travels.spool = 100 * s.spool;
+		travels.rows = 100 * s.rows;
+		travels.allowance = travels.cache = travels.spool;
+		plain = total(travels);
+		travels.allowance = 0;
+		travels.cache = MB;
+		cost = total(travels);
+		travels.allowance = travels.spool / 2;
+		CHECK(cost > plain && cost < 3 * plain && total(travels) < cost,
+			  "%.0f MB: rows that travel cost more than those of a spool in the cache, but not much more (%.2f)",
+			  travels.memory / MB, cost / plain);
+	}
 	s.cache = s.spool / 2;
 	CHECK(total(s) > plain + 0.49 * 4 * 1e6, "half of the rows of one that it does not hold are random reads");
 	s = in_table(1e6, 100);
