@@ -100,8 +100,7 @@ ws_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 
 	ExplainPropertyText("Sort Method", s->runs.formed > 0 ? "wiscsort merge-pass" :
 						"wiscsort one-pass", es);
-	ExplainPropertyText("Record Store", s->store.travelled == 0 ? state->store :
-						s->store.spooled == 0 ? "inline" : "spool, inline", es);
+	ExplainPropertyText("Record Store", s->store.travels ? "inline" : state->store, es);
 	ExplainPropertyInteger("Memory", "kB", kilobytes(s->memory), es);
 	ExplainPropertyInteger("Disk", "kB", kilobytes(s->disk), es);
 	if (es->verbose && state->request->bound != NULL)

@@ -28,8 +28,13 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
-/* Of the page cache that there is, what one sort counts on: it is not alone. */
-#define ALLOWANCE_SHARE		0.5
+/*
+ * What one sort counts on, of effective_cache_size and of the memory that is there, which its input and
+ * others use, too.  (2.4 GB of rows of 100 bytes with 1 GB of memory, core 22 s: 100 MB 11.7 s, 200 MB
+ * 12.1 s, 300 MB 13.4 s, 450 MB 22 s.)
+ */
+#define SETTING_SHARE		0.5
+#define MEMORY_SHARE		0.3
 
 enum
 {
@@ -192,7 +197,8 @@ static void
 find_allowance(WsRequest *r)
 {
 	const WsMemory *found;
-	int64		setting = (int64) effective_cache_size * BLCKSZ;
+	int64		setting = (int64) ((double) effective_cache_size * BLCKSZ * SETTING_SHARE);
+	int64		memory;
 
 	r->allowance = PG_INT64_MAX;
 	r->bound = NULL;
@@ -210,8 +216,9 @@ find_allowance(WsRequest *r)
 		return;
 	}
 	found = ws_memory_once(GetCurrentStatementStartTimestamp());
-	r->allowance = (int64) ((double) Min(setting, found->bytes) * ALLOWANCE_SHARE);
-	r->bound = ws_memory_bound_name(setting <= found->bytes ? WS_BOUND_NONE : found->bound);
+	memory = (int64) ((double) found->bytes * MEMORY_SHARE);
+	r->allowance = Min(setting, memory);
+	r->bound = ws_memory_bound_name(setting <= memory ? WS_BOUND_NONE : found->bound);
 }
 
 /* Sets what comes from settings, when the sort is about to begin. */

@@ -15,6 +15,7 @@ typedef struct WsFileSet WsFileSet;
 
 extern WsFileSet *ws_fileset_create(const WsThreads *threads);
 extern int	ws_file_create(WsFileSet *set);
+extern void ws_file_drop(WsFileSet *set, int file);
 extern bool ws_file_allow_helpers(WsFileSet *set, int file);
 extern void ws_file_write(WsFileSet *set, int file, const void *data, Size bytes, int64 offset);
 extern void ws_file_extend(WsFileSet *set, int file, Size bytes, int64 offset);

@@ -19,8 +19,9 @@ struct WsFileSet
 {
 	MemoryContext context;
 	const WsThreads *threads;
-	WsTempFile **files;
+	WsTempFile **files;			/* NULL for those that have been dropped */
 	int			n;
+	int64		most;			/* bytes that all files had, when one was dropped */
 };
 
 /* Creates an empty set in CurrentMemoryContext.  `threads` says which helpers there may be. */
@@ -47,6 +48,17 @@ ws_file_create(WsFileSet *set)
 	set->files[set->n] = ws_tempfile_create(set->threads);
 	MemoryContextSwitchTo(old);
 	return set->n++;
+}
+
+/* Closes and deletes a file, of which nobody may be using anything.  Its number is not used again. */
+void
+ws_file_drop(WsFileSet *set, int file)
+{
+	WsTempFile *tf = set->files[file];
+
+	set->most = ws_fileset_bytes(set);
+	set->files[file] = NULL;
+	ws_tempfile_close(tf);
 }
 
 /* May helpers write to and read from this file?  Makes it so if that is possible. */
@@ -175,15 +187,15 @@ ws_file_corrupt(const WsFileSet *set, int file, const char *what)
 	ws_corrupt(set->files[file]->name, what);
 }
 
-/* Bytes of all files, which never become shorter. */
+/* Bytes that all files have had at most.  None becomes shorter. */
 int64
 ws_fileset_bytes(const WsFileSet *set)
 {
 	int64		bytes = 0;
 
 	for (int i = 0; i < set->n; i++)
-		bytes += set->files[i]->size;
-	return bytes;
+		bytes += set->files[i] != NULL ? set->files[i]->size : 0;
+	return Max(bytes, set->most);
 }
 
 /* Closes and deletes all files.  Nobody may be using them.  NULL is fine. */

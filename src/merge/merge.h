@@ -141,12 +141,13 @@ typedef struct WsPasses
 } WsPasses;
 
 extern WsPasses *ws_passes_create(WsFormation *formation, WsFileSet *files);
-extern void ws_passes_gather_runs(WsPasses *p);
+extern void ws_passes_depart(WsPasses *p, Size bytes);
 extern void ws_passes_reduce(WsPasses *p);
 extern void ws_passes_end(WsPasses *p, bool random_access, Size reading);
 extern WsStream *ws_passes_stream(WsPasses *p, bool random_access);
 
 /* ---- rowpasses.c: the same for runs of rows ---- */
+extern WsRun ws_rows_write_merged(WsPasses *p, WsMerge *merge, Size bytes, int level, bool any_order);
 extern WsRun ws_rows_merge(WsPasses *p, int n, int level, bool any_order);
 extern WsMerge *ws_rows_final(WsPasses *p);
 extern WsStream *ws_rows_stream(WsPasses *p);

@@ -102,15 +102,13 @@ write_merged(WsFormation *f, WsMerge *merge, uint64 nentries, int level)
 	return ws_run_write_end(&writer);
 }
 
-/* Rows first; lowest level first, then youngest: any number of them span one arrival interval. */
+/* Lowest level first, then youngest: any number of them span one arrival interval. */
 static int
 run_order(const void *a, const void *b)
 {
 	const WsRun *x = a;
 	const WsRun *y = b;
 
-	if (x->rows != y->rows)
-		return x->rows ? -1 : 1;
 	if (x->level != y->level)
 		return x->level - y->level;
 	return (x->number < y->number) - (x->number > y->number);
@@ -161,14 +159,23 @@ ws_passes_reduce(WsPasses *p)
 }
 
 /*
- * Merges all runs of entries into one: those that come now are of rows, and need the memory.  Raises
- * errors of that.
+ * Has all rows so far, of `bytes` bytes, travel, whose entries are in runs: makes one run of rows of
+ * these.  Raises the errors of that.
  */
 void
-ws_passes_gather_runs(WsPasses *p)
+ws_passes_depart(WsPasses *p, Size bytes)
 {
-	if (p->formation->nruns > 1)
-		merge_lowest(p, p->formation->nruns, false);
+	WsFormation *f = p->formation;
+	int			n = f->nruns;
+	WsRun		run;
+
+	if (n == 0)
+		return;
+	run = ws_rows_write_merged(p, merge_runs(p, n), bytes, 0, false);
+	ws_region_shrink(f->map->region, 0);
+	f->map->room = 0;
+	ws_formation_drop_runs(f, n);
+	ws_formation_add_run(f, run);
 }
 
 /* All entries as one run on disk, for readers that need any entry at any time. */

@@ -424,7 +424,6 @@ ws_formation_travel(WsFormation *f, const WsRowSource *source, Size block_size,
 		ws_region_shrink(f->map->region, 0);
 		f->map->room = 0;
 	}
-	f->fan_in = (int) Max(2, Min(memory / block_size * 4 / 5, 4096));
 	if (f->block_size == 0)
 		f->block_size = block_size;
 	ws_account_add(f->account, buffer_bytes);
@@ -453,6 +452,8 @@ ws_formation_limit_rows(WsFormation *f, Size bytes, int pieces)
 	Assert(map->count == 0);
 	ws_region_shrink(map->region, 0);
 	map->room = 0;
+	/* the others of the merges' buffers are for reading ahead, and for handing rows out */
+	f->fan_in = (int) Max(2, Min(f->row_memory / f->row_block * 4 / 5, 4096));
 	map->capacity = Min(map->capacity, Max(4, TYPEALIGN_DOWN(4, Min(capacity, WS_PIECE_ENTRIES))) * pieces);
 	lay_out_pieces(f, map->capacity / pieces);
 	open_piece(f, 0);

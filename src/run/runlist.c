@@ -83,13 +83,13 @@ ws_formation_drop_runs(WsFormation *f, int n)
 	f->nruns -= n;
 }
 
-/* How many live runs there are of a level, of the kind that is being formed. */
+/* How many live runs there are of a level. */
 int
 ws_formation_runs_of_level(const WsFormation *f, int level)
 {
 	int			n = 0;
 
 	for (int i = 0; i < f->nruns; i++)
-		n += f->runs[i].level == level && f->runs[i].rows == (f->source != NULL);
+		n += f->runs[i].level == level;
 	return n;
 }

@@ -85,8 +85,10 @@ use_disk(WsSorter *sorter)
 }
 
 /*
- * Has rows travel inside runs from now on: what the page cache may hold of them is used up.  What there
- * is of entries is written, and of rows, if they are in memory.
+ * Has all rows travel inside runs from now on: what the page cache may hold of them is used up.  Those
+ * that wait in memory, or in a file that is still in the page cache, become runs at once: there it will
+ * not be for long.  (2.4 GB of rows of 100 bytes with 1 GB of memory, 450 MB of them left in the file:
+ * 34 s; core 22 s.)
  */
 static void
 travel(WsSorter *sorter)
@@ -98,12 +100,11 @@ travel(WsSorter *sorter)
 	WsRowBudget b = ws_budget_rows(&sorter->budget, row, sorter->entry_bytes, false);
 
 	if (sorter->on_disk)
-	{
 		ws_formation_flush(f);
-		ws_passes_gather_runs(sorter->passes);
-	}
 	ws_formation_travel(f, source, b.block, b.buffer, b.merging);
-	if (!sorter->on_disk)
+	if (sorter->on_disk)
+		ws_passes_depart(sorter->passes, f->stats.entries * row);
+	else
 		ws_formation_flush(f);
 	b = ws_budget_rows(&sorter->budget, row, sorter->entry_bytes, f->helper != NULL);
 	ws_formation_limit_rows(f, b.entries, b.arenas);

@@ -130,7 +130,7 @@ WsCarry *
 ws_carry_create(WsSpool *spool, WsStream *stream, Size memory)
 {
 	const WsThreads *threads = &spool->request->threads;
-	Size		average = (spool->travelled_bytes + (Size) spool->flushed) / Max(spool->nrows, 1) + UNSTORED +
+	Size		average = spool->travelled / Max(spool->nrows, 1) + UNSTORED +
 		2 * MAXIMUM_ALIGNOF;
 	Size		rows = Min(memory / BATCHES / (average + PER_ROW), MAX_ROWS);
 	WsCarry    *c = palloc0(sizeof(WsCarry));

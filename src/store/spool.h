@@ -65,8 +65,7 @@ typedef struct WsSpool
 	WsRegion   *arenas[WS_ARENAS];	/* instead of region */
 	int			arena;			/* the one that rows are put into now */
 	Size		arena_bytes;	/* of rows, beside a large one */
-	uint64		travelled;		/* rows that were put into one before this one */
-	uint64		travelled_bytes;	/* of them */
+	uint64		travelled;		/* bytes of rows that were put into one before this one, or had departed */
 	struct WsSpoolOutput *output;	/* NULL until rows are handed out */
 } WsSpool;
 

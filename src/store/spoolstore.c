@@ -16,7 +16,6 @@ travel_pointer(WsSpool *spool, uint64 offset)
 	/* a large row may have moved the arena */
 	spool->places.base[spool->arena] = spool->buffer;
 	spool->places.end[spool->arena] = spool->buffer + spool->buffered;
-	spool->travelled++;
 	if (spool->buffered >= spool->arena_bytes)
 		spool->store.full = true;
 	return ws_travel_pointer(spool->arena, offset);
@@ -109,8 +108,7 @@ stats(const WsStore *store, WsStoreStats *stats)
 {
 	const WsSpool *spool = (const WsSpool *) store;
 
-	stats->travelled = spool->travelled;
-	stats->spooled = spool->nrows - spool->travelled;
+	stats->travels = spool->travels;
 }
 
 static void

@@ -33,8 +33,7 @@ typedef struct WsStoreStats
 	int64		blocks_direct;	/* visits of blocks in the table's files */
 	int64		blocks_buffered;	/* in shared_buffers */
 	bool		persistent;		/* the files are on persistent memory */
-	uint64		spooled;		/* rows that wait in memory or in a file */
-	uint64		travelled;		/* rows that travel inside runs */
+	bool		travels;		/* rows travel inside runs */
 } WsStoreStats;
 
 typedef struct WsStoreOps
@@ -53,11 +52,11 @@ typedef struct WsStoreOps
 	Size		(*spill) (WsStore *store, Size alone, Size helped, Size entries);
 
 	/*
-	 * Rows that come now are to travel inside runs.  In this order: `depart` says whose rows they are,
-	 * for those who write and read runs, and how many bytes a row has on average; `travel`, when the rows
-	 * in memory have been written if there was no file yet, makes room for `arena` bytes of them, and for
-	 * others later; `turn`, when piece number `arena` of the IndexMap begins, puts them into that one.
-	 * An arena is full when `full` says so. NULL: they cannot
+	 * All rows are to travel inside runs.  In this order: `depart` says whose rows they are, for those
+	 * who write and read runs, and how many bytes a row has on average; `travel`, when those that there
+	 * are have been written as runs, makes room for `arena` bytes of those that come, and for as many
+	 * later; `turn`, when piece number `arena` of the IndexMap begins, puts them there.  Such an arena is
+	 * full when `full` says so.  NULL: they cannot
 	 */
 	const WsRowSource *(*depart) (WsStore *store, Size *average);
 	void		(*travel) (WsStore *store, Size arena);

@@ -4,7 +4,8 @@
  * As long as the page cache can be expected to hold the spool's file, rows wait there. Once it cannot, or
  * from the start if it never could, rows are put into an *arena* in memory, in arrival order, and written
  * as a run, in sorted order, when it is full (run/rowwrite.c).  With a helper there are two: the one is
- * filled while the other is sorted and written.  What the spool's file has by then stays there.
+ * filled while the other is sorted and written.  What the spool's file has by then travels, too, and the
+ * file is deleted.
  *
  * A row's pointer then says in which place it is, an arena or a block of a run that is being merged, and
  * where in it (run.h): the same calls find the row behind either kind of pointer (spoolread.c).
@@ -72,7 +73,9 @@ ws_spool_depart(WsSpool *spool, Size *average)
 	spool->places.n = WS_ARENAS;
 	spool->places.base = MemoryContextAllocZero(GetMemoryChunkContext(spool), WS_ARENAS * sizeof(char *));
 	spool->places.end = MemoryContextAllocZero(GetMemoryChunkContext(spool), WS_ARENAS * sizeof(char *));
-	*average = (Size) (spool->flushed + (int64) spool->buffered) / Max(spool->nrows, 1) + 1;
+	spool->travelled = (Size) spool->flushed + spool->buffered;
+	*average = spool->travelled / Max(spool->nrows, 1) + 1;
+	ws_spool_finish(spool);
 	return source;
 }
 
@@ -96,19 +99,22 @@ use_arena(WsSpool *spool, int i)
 }
 
 /*
- * From now on rows travel, in arenas of `arena_bytes` bytes.  Those in the file stay where they are; those
- * in memory, if there is no file, have been written as runs.  Raises the errors of writing.
+ * From now on rows travel, in arenas of `arena_bytes` bytes.  Those that there were have been written as
+ * runs.
  */
 void
 ws_spool_travel(WsSpool *spool, Size arena_bytes)
 {
-	ws_spool_finish(spool);
-	spool->travels = true;
-	if (spool->file < 0)
+	if (spool->file >= 0)
 	{
-		spool->travelled = spool->nrows;
-		spool->travelled_bytes = spool->buffered;
+		spool->reader->ops->close(spool->reader);
+		spool->reader = NULL;
+		ws_file_drop(spool->files, spool->file);
+		spool->file = -1;
+		spool->map = NULL;
+		spool->flushed = spool->mapped = 0;
 	}
+	spool->travels = true;
 	ws_region_destroy(spool->region);
 	spool->arena_bytes = Min(arena_bytes, (Size) WS_PLACE_OFFSETS);
 	spool->start = 0;
@@ -121,7 +127,7 @@ ws_spool_travel(WsSpool *spool, Size arena_bytes)
 void
 ws_spool_turn(WsSpool *spool, int arena)
 {
-	spool->travelled_bytes += spool->buffered;
+	spool->travelled += spool->buffered;
 	if (spool->arenas[arena] != NULL)	/* a large row had made it grow */
 		ws_region_shrink(spool->arenas[arena], spool->arena_bytes + ARENA_SLACK);
 	use_arena(spool, arena);

@@ -550,6 +550,14 @@ fake_depart(WsStore *store, Size *average)
 	s->places.base = palloc0(WS_ARENAS * sizeof(char *));
 	s->places.end = palloc0(WS_ARENAS * sizeof(char *));
 	s->table.places = &s->places;
+	if (s->file >= 0)
+	{
+		store->ops->end(store);
+		for (int i = 0; i < 2; i++)
+			if (s->buffers[i] != NULL)
+				ws_account_subtract(s->context.account, s->buffer_size);
+		s->buffer_size = 0;
+	}
 	s->source = (WsRowSource) {fake_locate, fake_prefetch_row, fake_yield, s, &s->places, 3};
 	*average = TYPEALIGN(8, fake_row_bytes(&s->table));
 	return &s->source;
@@ -586,13 +594,8 @@ fake_travel(WsStore *store, Size arena)
 		store->in_memory = 0;
 	}
 	else
-	{
-		store->ops->end(store);
-		for (int i = 0; i < 2; i++)
-			if (s->buffers[i] != NULL)
-				ws_account_subtract(s->context.account, s->buffer_size);
-		s->buffer_size = 0;
-	}
+		ws_file_drop(s->context.files, s->file);
+	s->file = -1;
 	fake_turn(store, 0);
 }
 

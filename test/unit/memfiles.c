@@ -115,7 +115,9 @@ memfiles_release(void *arg)
 
 	while (set->n > 0)
 	{
-		server_munmap(set->files[--set->n].bytes, FILE_ROOM);
+		if (set->files[--set->n].bytes == NULL)
+			continue;
+		server_munmap(set->files[set->n].bytes, FILE_ROOM);
 		server.files--;
 	}
 }
@@ -155,6 +157,17 @@ ws_file_create(WsFileSet *set)
 	f->helpers = false;
 	server.files++;
 	return set->n++;
+}
+
+void
+ws_file_drop(WsFileSet *set, int file)
+{
+	MemFile    *f = memfile(set, file);
+
+	/* whoever looks at it now is found out; the disk that it had counts, as its number is not used again */
+	server_munmap(f->bytes, FILE_ROOM);
+	f->bytes = NULL;
+	server.files--;
 }
 
 bool
