@@ -289,7 +289,7 @@ fault('buffer filled while it is written', FILE, 'await_write(spool, &spool->wri
 fault('end of the spool not charged', FILE, 'ws_file_charge(spool->files, spool->file);', '{}',
       'sql:edges')
 FILE = 'store/spoolread.c'
-fault('row beyond the end', FILE, 'length > (uint64) (limit - offset)))', 'length > PG_UINT32_MAX))',
+fault('row beyond the end', FILE, 'room < 0 || length > (uint64) room))', 'length > PG_UINT32_MAX))',
       't:damage')
 fault('column too many', FILE, 'if (unlikely(natts > spool->desc->natts || hoff < expected ||',
       'if (unlikely(hoff < expected ||', 't:damage')
@@ -363,7 +363,7 @@ fault('charge forgotten', FILE, 'ws_tempfile_write(tf, "", 1, offset + bytes - 1
       't:limits sql:threads',
       'what the backend writes behind it is charged with all before it: only the last run escapes')
 FILE = 'file/fileset.c'
-fault('one file counted', FILE, 'bytes += set->files[i]->size;', 'bytes = set->files[i]->size;', 'sql:explain')
+fault('one file counted', FILE, 'bytes += set->files[i] != NULL ? set->files[i]->size : 0;', 'bytes = set->files[i]->size;', 'sql:explain')
 FILE = 'file/writer.c'
 fault("spool's write error dropped", FILE, 'if (ws_helper_wait(h, &w->chore) && w->error != 0)',
       'if (ws_helper_wait(h, &w->chore) && w->error < 0)', 't:limits/no_space')
@@ -488,3 +488,38 @@ FILE = 'plan/paths.c'
 fault('column of an outer join is NOT NULL', 'plan/path.c',
       'if (rte->rtekind != RTE_RELATION || rte->inh || ws_var_nullable(root, var) ||',
       'if (rte->rtekind != RTE_RELATION || rte->inh ||', 'sql:plans sql:executor')
+
+# --- rows that travel: run/rowwrite.c, run/rowread.c, merge, store ------------
+
+FILE = 'run/rowwrite.c'
+fault('row entries not turned round', FILE, 'for (WsEntry *a = entries, *b = entries + w->nentries - 1; a < b; a++, b--)',
+      'for (WsEntry *a = entries, *b = entries + w->nentries - 1; a < b - 1; a++, b--)', 'unit:test_travel')
+fault('a row too many in a block', FILE,
+      'if (w->used > 0 && offset + bytes + w->nentries * sizeof(WsEntry) > room)',
+      'if (w->used > 0 && offset + bytes + w->nentries * sizeof(WsEntry) > room + 64)', 'unit:test_travel')
+fault('units of a large row', FILE, 'home->end += n;', 'home->end += 1;', 'sql:inline')
+fault('blocks that do not lie together', FILE, 'if (w->start > 0 && unit != w->first_unit + w->start / w->home->unit)',
+      'if (w->start > 0 && unit < w->first_unit)', 'unit:test_travel sql:inline')
+fault('the last block of rows', FILE, 'close_block(w, WS_ENTRY_MAX);', '{}', 'unit:test_travel')
+FILE = 'run/rowread.c'
+fault('a block of rows not checked', FILE, 'r->wrong = ws_rowblock_check(block);', 'r->wrong = NULL;', 'unit:test_travel')
+fault('another place for rows', FILE, 'int			place = WS_ARENAS + run;', 'int			place = WS_ARENAS;',
+      'unit:test_travel')
+fault('a block that could not wait, again', FILE, 'if (block < r->block)', 'if (block + 1 < r->block)',
+      'unit:test_travel sql:inline')
+fault('the rest of a large block', FILE, 'rest.read.offset += r->run.block_size;', 'rest.read.offset += 0;', 'sql:inline')
+fault('units freed by a helper', FILE, 'if (in->recycle)', 'if (true)', 'unit:test_travel sql:inline')
+FILE = 'merge/merge.c'
+fault('ties remember the row that was there', FILE, 'merge->tied[source].pointer = WS_POINTER_MASK;', '{}',
+      'unit:test_travel')
+fault('no wait for the next block', FILE, 'return s->rows != NULL && s->next == s->end && !ws_source_is_used_up(s);',
+      'return false;', 'unit:test_travel')
+FILE = 'merge/gather.c'
+fault('a block that is due', FILE, 'before -= before > 0;', 'before = ws_entry_int(WS_ENTRY_MAX);', 'unit:test_travel')
+FILE = 'store/carry.c'
+fault('a row in place is not waited for', FILE, 'b->skipped = c->held;', 'b->skipped = false;', 'sql:inline')
+FILE = 'store/travel.c'
+fault('length in front of a row', FILE, 'escape = *bytes >= LENGTH_ESCAPE ? sizeof(uint64) : 0;', 'escape = 0;', 'sql:inline')
+FILE = 'sort/sorter.c'
+fault('the arena is not changed', FILE, 'if (sorter->travels && sorter->turns != f->turns)',
+      'if (sorter->travels && sorter->turns + 1 < f->turns)', 'unit:test_travel')
