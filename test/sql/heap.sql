@@ -295,7 +295,7 @@ SELECT wtest.in_table('SELECT * FROM wtest.h_wide ORDER BY k') AS wide,
        wtest.in_table('SELECT k FROM wtest.h_wide ORDER BY k') AS narrow_columns,
        wtest.in_table('SELECT * FROM wtest.h_target ORDER BY k') AS narrow;
 
-SET wiscsort.record_store = inline;
+SET wiscsort.record_store = attic;
 SET wiscsort.direct_read = maybe;
 
 -- Nothing is left behind.

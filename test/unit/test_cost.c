@@ -95,20 +95,24 @@ cache(void)
 	for (int i = 0; i <= 4; i++)
 	{
 		WsShape		travels = s;
+		double		waiting;
 		double		cost;
 
 		travels.memory = (4 << (2 * i)) * MB / 4;
 		travels.spool = 100 * s.spool;
 		travels.rows = 100 * s.rows;
 		travels.allowance = travels.cache = travels.spool;
-		plain = total(travels);
+		waiting = total(travels);
+		travels.allowance = travels.spool / 2;
+		CHECK(total(travels) > waiting, "%.0f MB: half of the rows travel", travels.memory / MB);
+		cost = total(travels);
 		travels.allowance = 0;
+		CHECK(total(travels) > cost, "%.0f MB: all of them do", travels.memory / MB);
 		travels.cache = MB;
 		cost = total(travels);
-		travels.allowance = travels.spool / 2;
-		CHECK(cost > plain && cost < 3 * plain && total(travels) < cost,
+		CHECK(cost > waiting && cost < 3 * waiting,
 			  "%.0f MB: rows that travel cost more than those of a spool in the cache, but not much more (%.2f)",
-			  travels.memory / MB, cost / plain);
+			  travels.memory / MB, cost / waiting);
 	}
 	s.cache = s.spool / 2;
 	CHECK(total(s) > plain + 0.49 * 4 * 1e6, "half of the rows of one that it does not hold are random reads");
