@@ -87,7 +87,7 @@ ws_rows_write_merged(WsPasses *p, WsMerge *merge, Size bytes, int level, bool an
 	WsRun		run;
 
 	ws_rows_write_begin(&w, &f->row_home, f->source, f->next_number++, level,
-						f->row_buffer, f->row_buffer_bytes, starts, most, false);
+						f->row_buffer, f->row_buffer_bytes, starts, most, NULL);
 	if (any_order)
 		w.rows = MemoryContextAllocHuge(CurrentMemoryContext, most * sizeof(uint64));
 	while ((got = ws_stream_next(&merge->stream, batch, BATCH_ENTRIES)) > 0)

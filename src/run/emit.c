@@ -32,7 +32,7 @@ ws_emit_begin(WsFormation *f, WsPiece *p, bool helped)
 							f->row_buffer, f->row_buffer_bytes,
 							MemoryContextAllocHuge(GetMemoryChunkContext(f),
 												   f->most_starts * sizeof(WsBlockStart)),
-							f->most_starts, helped);
+							f->most_starts, helped ? f->helper : NULL);
 }
 
 /* Writes the run.  In a helper if it was begun so. */

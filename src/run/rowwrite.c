@@ -25,6 +25,9 @@
 /* Rows whose cache lines are asked for before they are copied. */
 #define PREFETCH_ROWS	16
 
+/* Rows between two looks at whether the helper is to end. */
+#define STOP_ROWS		1024
+
 /* Creates the file of all runs of rows, whose blocks have `unit` bytes.  Raises the errors of that. */
 void
 ws_rowfile_init(WsRowFile *home, WsFileSet *files, Size unit, WsAccount *account)
@@ -73,13 +76,13 @@ ws_rows_most_blocks(Size bytes, Size block_size)
 /*
  * Starts a run of the file `home`.  `buffer` has buffer_bytes bytes, at least one block, is aligned to
  * 4096 bytes, and stays the caller's.  `starts` is a chunk of palloc with room for max_starts members; it is
- * the caller's afterwards, where w->starts is.  With `helped` a helper is going to write it: the level must
- * allow that, and the run must not have more blocks.
+ * the caller's afterwards, where w->starts is.  If there is a helper it is going to write the run: the file
+ * must allow that, and the run must not have more blocks.
  */
 void
 ws_rows_write_begin(WsRowWriter *w, WsRowFile *home, const WsRowSource *source,
 					uint32 number, int level, char *buffer, Size buffer_bytes,
-					WsBlockStart *starts, uint32 max_starts, bool helped)
+					WsBlockStart *starts, uint32 max_starts, WsHelper *helper)
 {
 	memset(w, 0, sizeof(WsRowWriter));
 	w->home = home;
@@ -88,7 +91,7 @@ ws_rows_write_begin(WsRowWriter *w, WsRowFile *home, const WsRowSource *source,
 	w->buffer_bytes = buffer_bytes / home->unit * home->unit;
 	w->starts = starts;
 	w->max_starts = max_starts;
-	w->helped = helped;
+	w->helper = helper;
 	w->run.rows = true;
 	w->run.file = home->file;
 	w->run.block_size = home->unit;
@@ -103,7 +106,7 @@ write_bytes(WsRowWriter *w, const char *data, Size bytes, int64 offset)
 {
 	WsFileSet  *files = w->home->files;
 
-	if (!w->helped)
+	if (w->helper == NULL)
 		ws_file_write(files, w->run.file, data, bytes, offset);
 	else if (w->error == 0)
 		w->error = ws_file_append_raw(files, w->run.file, data, bytes, offset);
@@ -138,7 +141,7 @@ note_start(WsRowWriter *w, WsEntry first, uint32 unit, uint32 n)
 {
 	if (w->run.blocks == w->max_starts)
 	{
-		if (w->helped)
+		if (w->helper != NULL)
 		{
 			w->wrong = "It has more blocks than were expected.";
 			return;
@@ -339,6 +342,9 @@ ws_rows_write(WsRowWriter *w, const WsEntry *entries, Size n)
 
 	for (Size i = 0; i < n && w->wrong == NULL && w->error == 0; i++)
 	{
+		/* then nobody will read it; an error is waiting for the helper to end */
+		if (i % STOP_ROWS == 0 && w->helper != NULL && ws_helper_is_stopping(w->helper))
+			return;
 		if (i + PREFETCH_ROWS < n)
 			source->prefetch(source->store, ws_entry_pointer(entries[i + PREFETCH_ROWS]));
 		put_row(w, entries[i]);
@@ -368,7 +374,7 @@ ws_rows_write_end(WsRowWriter *w)
 		ws_file_failed(files, w->run.file, true, w->error);
 	if (w->wrong != NULL)
 		ws_file_corrupt(files, w->run.file, w->wrong);
-	if (w->helped)
+	if (w->helper != NULL)
 		ws_file_appended(files, w->run.file, (Size) w->run.units * w->home->unit,
 						 (int64) w->end * w->home->unit);
 	return w->run;

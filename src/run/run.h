@@ -174,7 +174,7 @@ typedef struct WsRowWriter
 	WsBlockStart *starts;		/* of its blocks; the caller's */
 	uint32		max_starts;
 	uint64	   *rows;			/* numbers of their first rows, or NULL unless read in any order */
-	bool		helped;			/* written by a helper */
+	WsHelper   *helper;			/* that writes it, or NULL */
 	int			error;			/* errno, or 0 */
 	const char *wrong;			/* with a row, or NULL */
 } WsRowWriter;
@@ -184,7 +184,7 @@ extern void ws_rowfile_free(WsRowFile *home, uint32 unit, uint32 n);
 extern uint32 ws_rows_most_blocks(Size bytes, Size block_size);
 extern void ws_rows_write_begin(WsRowWriter *w, WsRowFile *home, const WsRowSource *source,
 								uint32 number, int level, char *buffer, Size buffer_bytes,
-								WsBlockStart *starts, uint32 max_starts, bool helped);
+								WsBlockStart *starts, uint32 max_starts, WsHelper *helper);
 extern void ws_rows_write(WsRowWriter *w, const WsEntry *entries, Size n);
 extern void ws_rows_write_last(WsRowWriter *w);
 extern WsRun ws_rows_write_end(WsRowWriter *w);

@@ -76,6 +76,9 @@ fill(Batch *b)
 
 		if (c->taken == c->pending)
 		{
+			/* then nobody will look at the batch */
+			if (ws_helper_is_stopping(c->helper))
+				return;
 			c->taken = 0;
 			c->pending = c->stream->ops->next(c->stream, c->entries, WS_TAKE_ROWS);
 			if (c->pending == 0)
