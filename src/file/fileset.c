@@ -15,11 +15,14 @@
 
 #include "utils/memutils.h"
 
+/* The spool's, one for each level of runs (run/run.h), and that of the runs of rows. */
+#define MOST_FILES		40
+
 struct WsFileSet
 {
 	MemoryContext context;
 	const WsThreads *threads;
-	WsTempFile **files;			/* NULL for those that have been dropped */
+	WsTempFile *files[MOST_FILES];	/* helpers look at it: never moved.  NULL for those that were dropped */
 	int			n;
 	int64		most;			/* bytes that all files had, when one was dropped */
 };
@@ -41,10 +44,8 @@ ws_file_create(WsFileSet *set)
 {
 	MemoryContext old = MemoryContextSwitchTo(set->context);
 
-	if (set->files == NULL)
-		set->files = palloc(sizeof(WsTempFile *));
-	else
-		set->files = repalloc(set->files, (set->n + 1) * sizeof(WsTempFile *));
+	if (set->n == MOST_FILES)
+		elog(ERROR, "too many temporary files of a sort");
 	set->files[set->n] = ws_tempfile_create(set->threads);
 	MemoryContextSwitchTo(old);
 	return set->n++;

@@ -141,6 +141,7 @@ typedef struct WsPasses
 } WsPasses;
 
 extern WsPasses *ws_passes_create(WsFormation *formation, WsFileSet *files);
+extern void ws_passes_narrow(WsPasses *p);
 extern void ws_passes_depart(WsPasses *p, Size bytes);
 extern void ws_passes_reduce(WsPasses *p);
 extern void ws_passes_end(WsPasses *p, bool random_access, Size reading);

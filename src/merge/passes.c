@@ -158,6 +158,16 @@ ws_passes_reduce(WsPasses *p)
 	ws_formation_resume(f);
 }
 
+/* Merges until one merge is enough for all runs.  Raises the errors of that. */
+void
+ws_passes_narrow(WsPasses *p)
+{
+	WsFormation *f = p->formation;
+
+	while (f->nruns > f->fan_in)
+		merge_lowest(p, Min(f->fan_in, f->nruns - f->fan_in + 1), false);
+}
+
 /*
  * Has all rows so far, of `bytes` bytes, travel, whose entries are in runs: makes one run of rows of
  * these.  Raises the errors of that.
@@ -205,8 +215,7 @@ ws_passes_end(WsPasses *p, bool random_access, Size reading)
 	ws_formation_end(f, random_access, reading);
 	if (f->source != NULL)
 		f->source->yield(f->source->store);
-	while (f->nruns > f->fan_in)
-		merge_lowest(p, Min(f->fan_in, f->nruns - f->fan_in + 1), false);
+	ws_passes_narrow(p);
 }
 
 /*

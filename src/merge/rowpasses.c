@@ -32,10 +32,11 @@ arrival_order(const void *a, const void *b)
 }
 
 /*
- * A merge of the first n live runs through `memory` bytes, some of which the block starts have already.
+ * A merge of the first n live runs through `memory` bytes, some of which the block starts have already.  With
+ * `recycle` the disk that they have is written to as they are read.
  */
 static WsMerge *
-merge_row_runs(WsPasses *p, int n, Size memory)
+merge_row_runs(WsPasses *p, int n, Size memory, bool recycle)
 {
 	WsFormation *f = p->formation;
 	bool		helper_safe = ws_file_allow_helpers(p->files, f->row_home.file);
@@ -59,8 +60,8 @@ merge_row_runs(WsPasses *p, int n, Size memory)
 	merge = ws_merge_create(f->spec, f->rows, NULL, n);
 	merge->stream.helper_safe &= helper_safe;
 	old = MemoryContextSwitchTo(merge->stream.context);
-	in = ws_rows_in_create(ws_reader_ahead(p->files, helper_safe), f->source, &f->row_home, &f->stats.reads,
-						   f->runs, n, f->starts, f->nstarts, base, buffers);
+	in = ws_rows_in_create(ws_reader_ahead(p->files, helper_safe), f->source, &f->row_home, recycle,
+						   &f->stats.reads, f->runs, n, f->starts, f->nstarts, base, buffers);
 	MemoryContextSwitchTo(old);
 	base += buffers * f->row_block;
 	for (int i = 0; i < n; i++)
@@ -111,7 +112,7 @@ WsRun
 ws_rows_merge(WsPasses *p, int n, int level, bool any_order)
 {
 	WsFormation *f = p->formation;
-	WsMerge    *merge = merge_row_runs(p, n, f->row_memory);
+	WsMerge    *merge = merge_row_runs(p, n, f->row_memory, true);
 	Size		bytes = 0;
 	uint32		arrival = PG_UINT32_MAX;
 	WsRun		run;
@@ -121,7 +122,6 @@ ws_rows_merge(WsPasses *p, int n, int level, bool any_order)
 		bytes += (Size) f->runs[i].units * f->row_block;
 		arrival = Min(arrival, f->runs[i].arrival);
 	}
-	ws_rows_in_recycle(merge->rows_in);
 	run = ws_rows_write_merged(p, merge, bytes, level, any_order);
 	run.arrival = arrival;
 	return run;
@@ -133,7 +133,7 @@ ws_rows_final(WsPasses *p)
 {
 	WsFormation *f = p->formation;
 
-	return merge_row_runs(p, f->nruns, f->row_memory - Min(p->reading, f->row_memory / 2));
+	return merge_row_runs(p, f->nruns, f->row_memory - Min(p->reading, f->row_memory / 2), false);
 }
 
 /* The one live run as a stream that can be read from any place. */
@@ -149,7 +149,7 @@ ws_rows_stream(WsPasses *p)
 	ws_region_shrink(f->map->region, 0);
 	f->map->room = 0;
 	base = ws_indexmap_borrow(f->map, buffers * f->row_block);
-	in = ws_rows_in_create(ws_reader_plain(p->files, helper_safe), f->source, &f->row_home, &f->stats.reads,
-						   f->runs, 1, f->starts, f->nstarts, base, buffers);
+	in = ws_rows_in_create(ws_reader_plain(p->files, helper_safe), f->source, &f->row_home, false,
+						   &f->stats.reads, f->runs, 1, f->starts, f->nstarts, base, buffers);
 	return ws_stream_of_rows(in, &f->runs[0], helper_safe, f->block_rows);
 }

@@ -324,7 +324,11 @@ ws_formation_make_room(WsFormation *f)
 						 errdetail("No address space is left for a sort.")));
 			map->capacity = map->room;
 			f->npieces = (int) ((map->capacity + f->piece - 1) / f->piece);
-			f->fan_in = (int) Max(2, Min((Size) f->fan_in, map->region->reserved / f->block_size));
+			if (f->source == NULL)
+				f->fan_in = (int) Max(2, Min((Size) f->fan_in, map->region->reserved / f->block_size));
+			else
+				f->fan_in = (int) Max(2, Min((Size) f->fan_in,
+											 map->region->reserved / f->row_block * 4 / 5));
 			f->end = piece_entries(f, f->current, &room) - map->entries;
 			f->end += room;
 		}
@@ -438,6 +442,9 @@ ws_formation_flush(WsFormation *f)
 	start_helper(f, f->map->capacity * sizeof(WsEntry));
 	if (!f->overflowed)
 		overflow(f);
+	/* runs are numbered as they are begun: those of older pieces first */
+	if (!f->spec->exact)
+		empty_others(f);
 	submit_piece(f, p, true);
 	empty_all(f);
 }

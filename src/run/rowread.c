@@ -95,12 +95,16 @@ static void
 make_order(WsRowsIn *in, const WsRun *runs, const WsBlockStart *starts, uint32 nstarts)
 {
 	const WsRun **by_number = palloc(in->nruns * sizeof(WsRun *));
-	WsBlockStart *mine = MemoryContextAllocHuge(CurrentMemoryContext,
-												Max(nstarts, 1) * sizeof(WsBlockStart));
+	WsBlockStart *mine;
+	Size		blocks = 0;
 	uint32		n = 0;
 
 	for (int i = 0; i < in->nruns; i++)
+	{
 		by_number[i] = &runs[i];
+		blocks += runs[i].blocks;
+	}
+	mine = MemoryContextAllocHuge(CurrentMemoryContext, Max(blocks, 1) * sizeof(WsBlockStart));
 	qsort(by_number, in->nruns, sizeof(WsRun *), compare_numbers);
 	for (uint32 i = 0; i < nstarts; i++)
 	{
@@ -179,10 +183,12 @@ read_ahead(WsRowsIn *in)
  * which lie one behind the other at `buffers`, aligned to 4096 bytes.  `starts` has the block starts of
  * these runs, and perhaps of others.  Run number i has place WS_ARENAS + i of source->places.  Allocates
  * in CurrentMemoryContext; counts in home->account what is not the caller's, and in `stats` what it does.
- * `reader` is closed by ws_rows_in_free.
+ * With `recycle`, for the backend alone, other blocks may be written where those were that have been
+ * read. `reader` is closed by ws_rows_in_free.
  */
 WsRowsIn *
-ws_rows_in_create(WsReader *reader, const WsRowSource *source, WsRowFile *home, WsReadStats *stats,
+ws_rows_in_create(WsReader *reader, const WsRowSource *source, WsRowFile *home, bool recycle,
+				  WsReadStats *stats,
 				  const WsRun *runs, int nruns, const WsBlockStart *starts, uint32 nstarts,
 				  char *buffers, Size nbuffers)
 {
@@ -194,6 +200,7 @@ ws_rows_in_create(WsReader *reader, const WsRowSource *source, WsRowFile *home, 
 	in->reader = reader;
 	in->source = source;
 	in->home = home;
+	in->recycle = recycle;
 	in->stats = stats;
 	in->nruns = nruns;
 	in->runs = palloc0(nruns * sizeof(Run));
@@ -379,13 +386,6 @@ ws_rows_in_is_there(const WsRowsIn *in, int run)
 	const Slot *b = in->runs[run].first;
 
 	return b != NULL && b->arrived;
-}
-
-/* From now on, where a block was that has been read another one may be written.  In the backend. */
-void
-ws_rows_in_recycle(WsRowsIn *in)
-{
-	in->recycle = true;
 }
 
 /* Makes a block the next one of the only run. */

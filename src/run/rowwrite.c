@@ -250,6 +250,8 @@ pass_parts(WsRowWriter *w, const Parts *parts, int from, pg_crc32c *crc, uint32 
 			filled += n;
 			if (filled == w->buffer_bytes)
 			{
+				if (w->helper != NULL && ws_helper_is_stopping(w->helper))
+					return;
 				if (crc == NULL)
 					write_bytes(w, w->buffer, filled, offset);
 				offset += filled;

@@ -200,14 +200,13 @@ typedef struct WsReadStats
 	uint64		stalled_us;
 } WsReadStats;
 
-extern WsRowsIn *ws_rows_in_create(WsReader *reader, const WsRowSource *source, WsRowFile *home,
+extern WsRowsIn *ws_rows_in_create(WsReader *reader, const WsRowSource *source, WsRowFile *home, bool recycle,
 								   WsReadStats *stats, const WsRun *runs, int nruns,
 								   const WsBlockStart *starts, uint32 nstarts,
 								   char *buffers, Size nbuffers);
 extern const WsEntry *ws_rows_in_next(WsRowsIn *in, int run, Size *n, WsEntry *following);
 extern bool ws_rows_in_is_there(const WsRowsIn *in, int run);
 extern void ws_rows_in_seek(WsRowsIn *in, int run, uint32 block);
-extern void ws_rows_in_recycle(WsRowsIn *in);
 extern void ws_rows_in_raise(const WsRowsIn *in);
 extern void ws_rows_in_free(WsRowsIn *in);
 

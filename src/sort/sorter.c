@@ -100,7 +100,10 @@ travel(WsSorter *sorter)
 	WsRowBudget b = ws_budget_rows(&sorter->budget, row, sorter->entry_bytes, false);
 
 	if (sorter->on_disk)
+	{
 		ws_formation_flush(f);
+		ws_passes_narrow(sorter->passes);
+	}
 	ws_formation_travel(f, source, b.block, b.buffer, b.merging);
 	if (sorter->on_disk)
 		ws_passes_depart(sorter->passes, f->stats.entries * row);
