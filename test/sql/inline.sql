@@ -85,6 +85,21 @@ FETCH BACKWARD 1 FROM c;
 ROLLBACK;
 SELECT * FROM wtest.there_and_back('SELECT id, pad FROM wtest.tr ORDER BY k');
 
+-- A spool that becomes a run when there are more runs of entries than one merge can take.
+SET wiscsort.record_store = auto;
+SET wiscsort.sort_threads = 0;
+SET wiscsort.write_threads = 0;
+SELECT c, rows, sum, unordered
+  FROM unnest(ARRAY['2600kB', '2800kB', '2900kB', '3000kB']) c,
+       LATERAL (SELECT set_config('wiscsort.cache_size', c, false) OFFSET 0) x,
+       LATERAL (SELECT count(*) AS rows, sum(i), count(*) FILTER (WHERE k < before) AS unordered
+                  FROM (SELECT k, i, lag(k) OVER () AS before
+                          FROM (SELECT hashint4(i) AS k, i FROM generate_series(1, 200000 + 0 * length(set_config)) i ORDER BY 1 OFFSET 0) s) t) y;
+RESET wiscsort.sort_threads;
+RESET wiscsort.write_threads;
+SET wiscsort.cache_size = -1;
+SET wiscsort.record_store = inline;
+
 -- temp_file_limit is met as the rows are written.
 SET temp_file_limit = '500kB';
 SELECT wtest.error('SELECT count(pad) FROM (SELECT * FROM wtest.tr ORDER BY k OFFSET 0) s');
