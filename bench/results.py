@@ -150,9 +150,20 @@ def _place(run):
     return {'server': settings, 'machine': machine_, 'versions': versions_}
 
 
+def _command(words):
+    """The command line, without the options that name places of the machine it ran on."""
+    kept, skip = [], False
+    for word in words:
+        place = word.split('=')[0] in ('--pg-config', '--output')
+        if not skip and not place:
+            kept.append(word)
+        skip = place and '=' not in word
+    return shlex.join(kept)
+
+
 def _run(run, number, of):
     return {'date': run['date'], 'run': run['run'], 'number': number, 'of': of,
-            'command': shlex.join(run['command'])}
+            'command': _command(run['command'])}
 
 
 def cell_line(run, number, of, cell):

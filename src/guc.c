@@ -75,7 +75,7 @@ ws_define_settings(void)
 							 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("wiscsort.cache_size",
 							"Sets how much page cache a sort may count on for its rows.",
-							"Rows beyond it travel inside sorted runs. -1 means a share of what "
+							"With more, they travel inside sorted runs. -1 means a share of what "
 							"effective_cache_size, the machine and its memory cgroups allow.",
 							&ws_cache_size, -1, -1, MAX_KILOBYTES, PGC_USERSET,
 							GUC_UNIT_KB, NULL, NULL, NULL);

@@ -7,7 +7,7 @@
 
 #include "os/os.h"
 
-/* What is read or written past the page cache begins at such offsets and addresses, in bytes. */
+/* Blocks of rows begin at such offsets, and their buffers at such addresses, in bytes. */
 #define WS_IO_ALIGN		((Size) 4096)
 
 /* ---- fileset.c: the files of one sort, by number ---- */

@@ -276,8 +276,8 @@ ws_tempfile_allow_appending(WsTempFile *tf)
 
 /*
  * Writes, has the system begin to write that to the device, and waits for what was written BEHIND bytes
- * before, which then leaves the page cache: neither the table's pages nor anybody else's have to.  That
- * is for large files, from STAYS bytes on.  Returns 0 or an errno.  For helpers.
+ * before, as a file grows, which then leaves the page cache: neither the table's pages nor anybody else's
+ * have to.  That is for large files, from STAYS bytes on.  Returns 0 or an errno.  For helpers.
  */
 int
 ws_raw_append(int fd, const void *data, Size bytes, int64 offset)

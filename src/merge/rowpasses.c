@@ -11,10 +11,7 @@
 
 #include "miscadmin.h"
 
-/*
- * Blocks to read ahead into, at most and at least, of which the least is what a deep queue of reads gains
- * by.
- */
+/* Blocks to read ahead into, at most and at least. */
 #define MOST_ASSIST		((Size) 64)
 #define LEAST_ASSIST	((Size) 1)
 

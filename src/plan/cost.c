@@ -81,11 +81,11 @@ fetch_cost(const WsShape *s, const WsProfile *p)
 	return fetch + uncached(s->table, s->cache) * p->random_page;
 }
 
-/* Adds what it takes that so many rows, of so many bytes, are written and read with runs. */
+/* Adds what it takes that all rows are written and read with runs. */
 static void
-add_travelling(WsCost *c, const WsShape *s, const WsProfile *p, double rows, double bytes)
+add_travelling(WsCost *c, const WsShape *s, const WsProfile *p)
 {
-	double		all = bytes + rows * sizeof(WsEntry);
+	double		all = s->spool + s->rows * sizeof(WsEntry);
 	double		pages = ceil(all / BLCKSZ);
 	double		runs = Max(1.0, ceil(2.0 * all / s->memory));
 	/* a block of a run has 1/64 of the memory, 4 kB at least and 256 kB at most (sort/budget.c) */
@@ -95,7 +95,7 @@ add_travelling(WsCost *c, const WsShape *s, const WsProfile *p, double rows, dou
 
 	c->startup += p->io * p->seq_page * pages * (2.0 * passes - 1.0);
 	c->run += p->io * p->seq_page * pages;
-	c->run += p->cpu_operator * 0.2 * rows * log2(Max(2.0, runs));
+	c->run += p->cpu_operator * 0.2 * s->rows * log2(Max(2.0, runs));
 }
 
 /* The costs of a sort. */
@@ -113,17 +113,16 @@ ws_cost(const WsShape *s, const WsProfile *p)
 
 	if (s->spool > 0 && s->spool + entries > s->memory)
 	{
-		double		waiting = Min(s->spool, s->allowance);
-		double		share = waiting / s->spool;
-		double		pages = ceil(waiting / BLCKSZ);
+		double		pages = ceil(Min(s->spool, s->allowance) / BLCKSZ);
 
 		c.startup += p->io * p->seq_page * pages;
+		if (s->spool > s->allowance)
+		{
+			add_travelling(&c, s, p);
+			return c;
+		}
 		c.run += 0.5 * p->io * p->seq_page * pages;
-		c.run += uncached(waiting, s->cache) * p->random_page * rows * share;
-		if (share < 1)
-			add_travelling(&c, s, p, (1 - share) * rows, s->spool - waiting);
-		rows *= share;
-		entries *= share;
+		c.run += uncached(s->spool, s->cache) * p->random_page * rows;
 	}
 	if (entries > s->memory)
 	{

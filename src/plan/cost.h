@@ -15,7 +15,7 @@ typedef struct WsShape
 	double		cache;			/* bytes of files that the page cache is expected to hold */
 	double		comparisons;	/* share of a comparison sort that prefixes leave to be done */
 	double		spool;			/* bytes of rows that are copied; 0 if none are */
-	double		allowance;		/* of them, those that may wait in a file; the others travel inside runs */
+	double		allowance;		/* if there are more, they all travel inside runs */
 	WsStoreKind store;
 	/* with the heap */
 	double		table;			/* bytes of the table */

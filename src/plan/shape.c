@@ -274,6 +274,9 @@ spool_shape(const Path *input, List *pathkeys)
 		s.allowance = 0;
 	else if (ws_record_store != WS_STORE_AUTO)
 		s.allowance = DBL_MAX;
+	/* who says how much the page cache holds is believed */
+	if (s.allowance < DBL_MAX)
+		s.cache = Max(s.cache, s.allowance);
 	return s;
 }
 
@@ -325,7 +328,8 @@ heap_shape(const Path *input, List *pathkeys, const RelOptInfo *rel, Oid relid)
 static const char *
 cache_refusal(const WsShape *s)
 {
-	double		file = s->spool + s->rows * sizeof(WsEntry) > s->memory ? Min(s->spool, s->allowance) : 0;
+	bool		spills = s->spool + s->rows * sizeof(WsEntry) > s->memory;
+	double		file = spills && s->allowance == DBL_MAX ? s->spool : 0;
 	const WsPageCache *cache = ws_page_cache();
 	bool		table = s->table > WS_CACHE_SHARE * cache->bytes;
 

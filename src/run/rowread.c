@@ -17,9 +17,9 @@
  * Reading raises nothing, so that helpers can do it: what was met stays until ws_rows_in_raise.
  *
  * Memory: the buffers, which the caller lends; 8 bytes a block for the order, and 24 while it is being
- * sorted; for runs with a row that is larger than a block, as much as that. On error:
- * ERRCODE_DATA_CORRUPTED with the file's name for a block that is short or fails a check; otherwise the
- * error of the system call.
+ * sorted; for runs with a row that is larger than a block, as much as that.
+ * On error: ERRCODE_DATA_CORRUPTED with the file's name for a block that is short or fails a check;
+ * otherwise the error of the system call.
  *-------------------------------------------------------------------------
  */
 #include "run/run.h"
@@ -184,7 +184,7 @@ read_ahead(WsRowsIn *in)
  * these runs, and perhaps of others.  Run number i has place WS_ARENAS + i of source->places.  Allocates
  * in CurrentMemoryContext; counts in home->account what is not the caller's, and in `stats` what it does.
  * With `recycle`, for the backend alone, other blocks may be written where those were that have been
- * read. `reader` is closed by ws_rows_in_free.
+ * read.  `reader` is closed by ws_rows_in_free.
  */
 WsRowsIn *
 ws_rows_in_create(WsReader *reader, const WsRowSource *source, WsRowFile *home, bool recycle,

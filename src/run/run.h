@@ -68,7 +68,6 @@ typedef struct WsRunReader
 } WsRunReader;
 
 extern void ws_runs_init(WsRunFiles *home, WsFileSet *files);
-extern int	ws_runs_file(WsRunFiles *home, int level);
 extern bool ws_runs_allow_helpers(WsRunFiles *home, int level);
 extern void ws_run_write_begin(WsRunWriter *w, WsRunFiles *home, uint64 nentries,
 							   Size block_size, uint32 number, int level, char *buffer,
@@ -89,7 +88,6 @@ extern void ws_run_release(WsRunFiles *home, const WsRun *run);
  */
 #define WS_TRAVELS			(UINT64CONST(1) << (WS_POINTER_BITS - 1))
 #define WS_PLACE_SHIFT		30
-#define WS_MAX_PLACES		(1 << (WS_POINTER_BITS - 1 - WS_PLACE_SHIFT))
 #define WS_PLACE_OFFSETS	(UINT64CONST(1) << WS_PLACE_SHIFT)
 
 /* Where rows are that travel: by number of the place. */
@@ -268,7 +266,7 @@ typedef struct WsFormation
 	WsBlockStart *starts;		/* of the live runs */
 	uint32		nstarts;
 	uint32		max_starts;		/* allocated */
-	uint64	   *block_rows;		/* the same, of the only run */
+	uint64	   *block_rows;		/* first rows of the only run's blocks, if read in any order */
 	uint32		turns;			/* times that another piece was opened */
 	WsRun	   *runs;			/* live runs */
 	int			nruns;

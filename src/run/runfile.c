@@ -39,8 +39,8 @@ ws_runs_init(WsRunFiles *home, WsFileSet *files)
 }
 
 /* The number of the file of a level's runs. */
-int
-ws_runs_file(WsRunFiles *home, int level)
+static int
+file_of(WsRunFiles *home, int level)
 {
 	if (home->level[level].file < 0)
 		home->level[level].file = ws_file_create(home->files);
@@ -51,7 +51,7 @@ ws_runs_file(WsRunFiles *home, int level)
 bool
 ws_runs_allow_helpers(WsRunFiles *home, int level)
 {
-	return ws_file_allow_helpers(home->files, ws_runs_file(home, level));
+	return ws_file_allow_helpers(home->files, file_of(home, level));
 }
 
 /*
@@ -68,7 +68,7 @@ ws_run_write_begin(WsRunWriter *w, WsRunFiles *home, uint64 nentries,
 
 	memset(w, 0, sizeof(WsRunWriter));
 	w->files = home->files;
-	w->run.file = ws_runs_file(home, level);
+	w->run.file = file_of(home, level);
 	w->run.offset = end;
 	w->run.nentries = nentries;
 	w->run.block_size = block_size;

@@ -12,7 +12,7 @@
  *				(3 MB at most) go to the rows that a helper reads ahead, or all of it to a
  *				window over a table
  *
- *	rows that travel	block	W/64, 4 kB to 256 kB, but eight rows of average length if that is W/8 or less
+ *	rows that travel	block	W/64, 4 kB to 256 kB; eight average rows if that is W/8 or less
  *				write buffer	W/16: a block at least, 1 MB at most
  *				arenas			two with a helper, which share the rest; of each so much goes to
  *								entries as such rows have beside them

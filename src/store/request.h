@@ -34,7 +34,7 @@ typedef struct WsRequest
 	/* of the executor */
 	Size		memory;			/* bytes for all of the sort: work_mem */
 	int64		cache;			/* bytes of files that the page cache is expected to hold */
-	int64		allowance;		/* bytes of a spool's file, behind which rows travel inside runs */
+	int64		allowance;		/* bytes of a spool's file; with more, rows travel inside runs */
 	const char *bound;			/* what it comes from, for EXPLAIN; NULL: there is no such bound */
 	bool		random_access;	/* more than reading forward once */
 	bool		vectorised;		/* entries are sorted by vqsort, if it has been built in */

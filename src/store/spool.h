@@ -65,7 +65,7 @@ typedef struct WsSpool
 	WsRegion   *arenas[WS_ARENAS];	/* instead of region */
 	int			arena;			/* the one that rows are put into now */
 	Size		arena_bytes;	/* of rows, beside a large one */
-	uint64		travelled;		/* bytes of rows that were put into one before this one, or had departed */
+	uint64		travelled;		/* bytes of rows that departed, or were put into one before this */
 	struct WsSpoolOutput *output;	/* NULL until rows are handed out */
 } WsSpool;
 

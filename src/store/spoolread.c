@@ -68,7 +68,7 @@ locate(const WsSpool *spool, uint64 pointer, uint32 *tuple_length)
 	return (char *) row - UNSTORED;
 }
 
-/* The same, for rows that travel. */
+/* The same, for other files. */
 char *
 ws_spool_locate(const WsSpool *spool, uint64 pointer, uint32 *tuple_length)
 {

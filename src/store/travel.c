@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  * travel.c - rows that travel inside runs, from the spool's side.
  *
- * As long as the page cache can be expected to hold the spool's file, rows wait there. Once it cannot, or
+ * As long as the page cache can be expected to hold the spool's file, rows wait there.  Once it cannot, or
  * from the start if it never could, rows are put into an *arena* in memory, in arrival order, and written
  * as a run, in sorted order, when it is full (run/rowwrite.c).  With a helper there are two: the one is
  * filled while the other is sorted and written.  What the spool's file has by then travels, too, and the

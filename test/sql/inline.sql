@@ -24,7 +24,7 @@ SET work_mem = '64kB';
 SELECT disk BETWEEN 1000 AND 2400 AS disk_in_bounds, runs > 20 AS runs, passes > 1 AS passes
   FROM wtest.figures('SELECT * FROM wtest.tr ORDER BY k');
 
--- Part of them waits, the others travel, once the page cache is said to hold no more.
+-- Rows wait, and all of them travel once the page cache is said to hold no more.
 SET wiscsort.record_store = auto;
 SET wiscsort.cache_size = '300kB';
 SELECT * FROM wtest.analyzed('SELECT * FROM wtest.tr ORDER BY k');

@@ -1,5 +1,5 @@
 /*-------------------------------------------------------------------------
- * test_travel_late.c - the sorts of test_sort.c, whose rows wait in a file first, and travel inside runs behind 20 kB.
+ * test_travel_late.c - the sorts of test_sort.c, whose rows wait in a file until it has 20 kB, and travel then.
  *-------------------------------------------------------------------------
  */
 #define ALLOWANCE (20 * 1024)
