@@ -13,8 +13,7 @@
 # make -f SOURCE/Makefile VPATH=SOURCE.
 #
 # libhwy (vqsort), libaio, libpmem and ICU's headers are optional; `make libraries` says which
-# were found.  libpmem is loaded when it is first needed (src/os/pmem.c).  libaio is
-# looked for already, but nothing in this version calls it.
+# were found.  libpmem is loaded when it is first needed (src/os/pmem.c).
 
 MODULE_big = wiscsort
 EXTENSION = wiscsort
@@ -140,6 +139,7 @@ PG_CPPFLAGS += -DHAVE_LIBHWY
 endif
 ifeq ($(WITH_LIBAIO),yes)
 PG_CPPFLAGS += -DHAVE_LIBAIO
+SHLIB_LINK += -laio
 endif
 ifeq ($(WITH_LIBPMEM),yes)
 PG_CPPFLAGS += -DHAVE_LIBPMEM
@@ -213,7 +213,7 @@ unit: $(UNIT_TESTS)
 $(UNIT_TESTS): %: %.c .build/unit
 	$(call tell,CC  ,$<)
 	mkdir -p $(@D)
-	$(CC) $(UNIT_CFLAGS) -MF $@.d -MT $@ -o $@ $< -lm -lpthread
+	$(CC) $(UNIT_CFLAGS) -MF $@.d -MT $@ -o $@ $< -lm -lpthread $(if $(filter yes,$(WITH_LIBAIO)),-laio)
 
 bench/gensort: bench/gensort.c
 	$(call tell,CC  ,$<)
@@ -235,7 +235,7 @@ without_icu = its headers. Text under its collations is sorted by keys that Post
 say = $(info $(1)$(if $(filter yes,$(2)),found$(3),missing: $(4)))
 libraries:
 	$(call say,libhwy:  ,$(WITH_LIBHWY), (sort kernel vqsort),the sort kernel is PostgreSQL's sort_template)
-	$(call say,libaio:  ,$(WITH_LIBAIO), (not used by this version),not used by this version)
+	$(call say,libaio:  ,$(WITH_LIBAIO), (many reads at once),runs of rows are read one block after the other)
 	$(call say,libpmem: ,$(WITH_LIBPMEM),,tables on persistent memory are mapped as any other)
 	$(call say,ICU:     ,$(WITH_ICU),,$(without_icu))
 	@:

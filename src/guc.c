@@ -18,8 +18,10 @@ int			ws_read_threads = -1;
 int			ws_sort_threads = -1;
 int			ws_write_threads = -1;
 int			ws_max_threads = 4;
+int			ws_io_method = WS_IO_AUTO;
 bool		ws_prefetch_joins = true;
 bool		ws_debug_force = false;
+int			ws_debug_again = -1;
 
 static const struct config_enum_entry sort_kernels[] = {
 	{"auto", WS_KERNEL_AUTO, false},
@@ -35,6 +37,13 @@ static const struct config_enum_entry record_stores[] = {
 	{"heap", WS_STORE_HEAP, false},
 	{"spool", WS_STORE_SPOOL, false},
 	{"inline", WS_STORE_INLINE, false},
+	{NULL, 0, false}
+};
+
+static const struct config_enum_entry io_methods[] = {
+	{"auto", WS_IO_AUTO, false},
+	{"sync", WS_IO_SYNC, false},
+	{"libaio", WS_IO_LIBAIO, false},
 	{NULL, 0, false}
 };
 
@@ -85,6 +94,13 @@ ws_define_settings(void)
 							 "off: always through the buffer manager.",
 							 &ws_direct_read, WS_DIRECT_AUTO, direct_reads, PGC_USERSET,
 							 0, NULL, NULL, NULL);
+	DefineCustomEnumVariable("wiscsort.io_method",
+							 "Chooses how runs of rows are read.",
+							 "libaio: many blocks at once, past the page cache; else as sync. "
+							 "sync: one after the other, announced to the system before. "
+							 "auto: libaio, if wiscsort has been built with it.",
+							 &ws_io_method, WS_IO_AUTO, io_methods, PGC_USERSET,
+							 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("wiscsort.read_threads",
 							"Sets the number of threads that merge and fetch rows ahead of "
 							"a big sort's reader.",
@@ -115,6 +131,11 @@ ws_define_settings(void)
 							 "A developer option, for tests.",
 							 &ws_debug_force, false, PGC_USERSET,
 							 GUC_NOT_IN_SAMPLE, NULL, NULL, NULL);
+	DefineCustomIntVariable("wiscsort.debug_again",
+							"Has a sort with a spool begin again when so many rows have been got.",
+							"A developer option, for tests.  -1: if the page cache has lost the spool.",
+							&ws_debug_again, -1, -1, INT_MAX, PGC_USERSET,
+							GUC_NOT_IN_SAMPLE, NULL, NULL, NULL);
 
 	MarkGUCPrefixReserved("wiscsort");
 }

@@ -24,6 +24,13 @@ typedef enum WsRecordStore
 	WS_STORE_INLINE
 } WsRecordStore;
 
+typedef enum WsIoMethod
+{
+	WS_IO_AUTO,
+	WS_IO_SYNC,
+	WS_IO_LIBAIO
+} WsIoMethod;
+
 typedef enum WsDirectRead
 {
 	WS_DIRECT_AUTO,
@@ -41,8 +48,10 @@ extern int	ws_read_threads;	/* -1 = chosen */
 extern int	ws_sort_threads;
 extern int	ws_write_threads;
 extern int	ws_max_threads;
+extern int	ws_io_method;
 extern bool ws_prefetch_joins;
 extern bool ws_debug_force;
+extern int	ws_debug_again;
 
 extern void ws_define_settings(void);
 

@@ -48,9 +48,9 @@ wiscsort_version(PG_FUNCTION_ARGS)
 		"missing (sort_template instead of vqsort)",
 #endif
 #ifdef HAVE_LIBAIO
-		"found, not used yet",
+		"yes (many reads at once)",
 #else
-		"missing, not needed yet",
+		"missing (runs of rows are read one block after the other)",
 #endif
 #ifdef HAVE_LIBPMEM
 		"yes, loaded for tables on persistent memory",

@@ -49,8 +49,12 @@ class MemoryGroup:
         """Puts a process into the group, and so its future children."""
         with open('/proc/%d/task/%d/children' % (pid, pid)) as f:
             children = f.read().split()
-        for process in [pid] + children:
-            self._write('cgroup.procs', process)
+        self._write('cgroup.procs', pid)
+        for process in children:
+            try:
+                self._write('cgroup.procs', process)
+            except ProcessLookupError:
+                pass            # it has ended
 
     def close(self):
         """Removes the group, whose processes must be gone, or be going; True when it is gone."""

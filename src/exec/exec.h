@@ -9,7 +9,7 @@
 
 #include "exec/request.h"
 #include "nodes/extensible.h"
-#include "sort/sorter.h"
+#include "sort/again.h"
 
 /* ---- input.c ---- */
 typedef struct WsInput
@@ -29,7 +29,7 @@ typedef struct WsSortState
 	CustomScanState css;		/* must be first */
 	WsRequest  *request;
 	Relation	rel;			/* whose rows stay in it, or NULL */
-	WsSorter   *sorter;			/* NULL until the first row is asked for */
+	WsSort	   *sort;			/* NULL until the first row is asked for */
 	uint64		prefetched;		/* rows of the input whose matches in a hash join were */
 	bool		has_stats;
 	const char *store;			/* its name */

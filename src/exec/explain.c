@@ -95,17 +95,20 @@ ws_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 		ExplainPropertyText("Record Store Choice", state->request->why, es);
 	if (!es->analyze || !state->has_stats)
 		return;
-	if (state->sorter != NULL)
-		ws_sorter_stats(state->sorter, s);	/* what has happened since it sorted */
+	if (state->sort != NULL)
+		ws_sort_stats(state->sort, s);	/* what has happened since it sorted */
 
 	ExplainPropertyText("Sort Method", s->runs.formed > 0 ? "wiscsort merge-pass" :
 						"wiscsort one-pass", es);
-	ExplainPropertyText("Record Store", s->store.travels ? "inline" : state->store, es);
+	ExplainPropertyText("Record Store", s->again ? "spool, then inline" :
+						s->store.travels ? "inline" : state->store, es);
+	if (s->again)
+		ExplainPropertyInteger("Began Again At Row", NULL, (int64) s->rows_before, es);
 	ExplainPropertyInteger("Memory", "kB", kilobytes(s->memory), es);
 	ExplainPropertyInteger("Disk", "kB", kilobytes(s->disk), es);
 	if (es->verbose && state->request->bound != NULL)
 	{
-		ExplainPropertyInteger("Cache Size", "kB", kilobytes(state->request->allowance), es);
+		ExplainPropertyInteger("Cache Size", "kB", kilobytes(state->request->found), es);
 		ExplainPropertyText("Cache Bound", state->request->bound, es);
 	}
 	ExplainPropertyInteger("IndexMap Entries", NULL, (int64) s->runs.entries, es);
@@ -114,6 +117,7 @@ ws_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 	if (s->runs.reads.blocks > 0)
 	{
 		ExplainPropertyInteger("Read Order Blocks", NULL, (int64) s->runs.reads.blocks, es);
+		ExplainPropertyText("I/O Method", s->runs.reads.async ? "libaio" : "sync", es);
 		ExplainPropertyInteger("Read Stalls", NULL, (int64) s->runs.reads.stalls, es);
 		if (es->timing)
 			ExplainPropertyFloat("Read Stall Time", "ms", s->runs.reads.stalled_us / 1000.0, 3, es);

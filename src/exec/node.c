@@ -76,25 +76,25 @@ sort_input(WsSortState *state)
 	PlanState  *outer = outerPlanState(state);
 	ScanDirection direction = estate->es_direction;
 	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
-	WsSorter   *sorter;
+	WsSort	   *sort;
 	WsInput		input;
 	TupleTableSlot *slot;
 
 	estate->es_direction = ForwardScanDirection;
 	ws_request_resolve(state->request);
-	sorter = ws_sorter_create(state->request, ExecGetResultType(outer), state->rel);
-	MemoryContextSwitchTo(sorter->context);
+	sort = ws_sort_create(state->request, ExecGetResultType(outer), state->rel);
+	MemoryContextSwitchTo(sort->sorter->context);
 	ws_input_begin(&input, outer);
 	MemoryContextSwitchTo(old);
 	while ((slot = ws_input_next(&input)) != NULL)
-		ws_sorter_put(sorter, slot);
+		ws_sort_put(sort, slot);
 	if (input.prefetch != NULL)
 		state->prefetched = ws_prefetch_count(input.prefetch);
-	ws_sorter_perform(sorter);
-	ws_sorter_stats(sorter, &state->stats);
+	ws_sort_perform(sort);
+	ws_sort_stats(sort, &state->stats);
 	state->has_stats = true;
-	state->store = sorter->store->ops->name;
-	state->sorter = sorter;
+	state->store = sort->sorter->store->ops->name;
+	state->sort = sort;
 	estate->es_direction = direction;
 }
 
@@ -105,10 +105,10 @@ exec_sort(CustomScanState *node)
 	TupleTableSlot *slot = node->ss.ss_ScanTupleSlot;
 	ProjectionInfo *projection = node->ss.ps.ps_ProjInfo;
 
-	if (unlikely(state->sorter == NULL))
+	if (unlikely(state->sort == NULL))
 		sort_input(state);
 
-	if (!ws_sorter_get(state->sorter,
+	if (!ws_sort_get(state->sort,
 					   !ScanDirectionIsBackward(node->ss.ps.state->es_direction),
 					   slot))
 	{
@@ -137,8 +137,8 @@ end_sort(CustomScanState *node)
 	WsSortState *state = (WsSortState *) node;
 
 	forget_result(state);
-	ws_sorter_destroy(state->sorter);
-	state->sorter = NULL;
+	ws_sort_destroy(state->sort);
+	state->sort = NULL;
 	ExecEndNode(outerPlanState(node));
 }
 
@@ -149,19 +149,19 @@ rescan_sort(CustomScanState *node)
 	WsSortState *state = (WsSortState *) node;
 	PlanState  *outer = outerPlanState(node);
 
-	if (state->sorter == NULL)
+	if (state->sort == NULL)
 		return;					/* ExecProcNode rescans the input if need be */
 
 	forget_result(state);
 	if (outer->chgParam != NULL || !state->request->random_access)
 	{
-		ws_sorter_destroy(state->sorter);
-		state->sorter = NULL;
+		ws_sort_destroy(state->sort);
+		state->sort = NULL;
 		if (outer->chgParam == NULL)
 			ExecReScan(outer);
 	}
 	else
-		ws_sorter_rewind(state->sorter);
+		ws_sorter_rewind(state->sort->sorter);
 }
 
 static void
@@ -169,8 +169,8 @@ mark_sort(CustomScanState *node)
 {
 	WsSortState *state = (WsSortState *) node;
 
-	if (state->sorter != NULL)
-		ws_sorter_mark(state->sorter);
+	if (state->sort != NULL)
+		ws_sorter_mark(state->sort->sorter);
 }
 
 static void
@@ -178,8 +178,8 @@ restore_sort(CustomScanState *node)
 {
 	WsSortState *state = (WsSortState *) node;
 
-	if (state->sorter != NULL)
-		ws_sorter_restore(state->sorter);
+	if (state->sort != NULL)
+		ws_sorter_restore(state->sort->sorter);
 }
 
 static const CustomExecMethods exec_methods = {

@@ -36,6 +36,8 @@
 #define SETTING_SHARE		0.5
 #define MEMORY_SHARE		0.3
 
+#define ROW_OVERHEAD		14		/* bytes of a row in the spool beside its data */
+
 enum
 {
 	PRIVATE_ATTNOS,
@@ -48,6 +50,7 @@ enum
 	PRIVATE_WHY,
 	PRIVATE_ROWS,
 	PRIVATE_WIDTH,
+	PRIVATE_SHARERS,
 	PRIVATE_COUNT
 };
 
@@ -97,6 +100,7 @@ ws_request_write(const WsRequest *r, const WsConstraint *constraints)
 	/* with a point: sent to a worker, a number without one comes as an Integer */
 	private = lappend(private, makeFloat(psprintf("%.1f", r->rows)));
 	private = lappend(private, makeFloat(psprintf("%.1f", r->width)));
+	private = lappend(private, makeInteger(r->sharers));
 	Assert(list_length(private) == PRIVATE_COUNT);
 	return private;
 }
@@ -174,6 +178,7 @@ ws_request_read(List *private, Snapshot snapshot)
 	r->why = strVal(list_nth(private, PRIVATE_WHY));
 	r->rows = floatVal(list_nth(private, PRIVATE_ROWS));
 	r->width = floatVal(list_nth(private, PRIVATE_WIDTH));
+	r->sharers = intVal(list_nth(private, PRIVATE_SHARERS));
 	if (r->store == WS_KIND_KEYS && !ws_request_keys_fit(r))
 	{
 		r->store = WS_KIND_SPOOL;
@@ -189,36 +194,71 @@ resolve_threads(int setting)
 	return setting < 0 && (IsInParallelMode() || ws_processors() < 2) ? 0 : setting;
 }
 
+/* The bytes that a spool of `rows` rows with `width` bytes of data each has, about. */
+double
+ws_spool_bytes(double rows, double width)
+{
+	return rows * (width + ROW_OVERHEAD);
+}
+
 /*
- * Finds how much of a spool's file the page cache can be expected to hold: rows behind that travel inside
- * runs.
+ * The bytes of a sort's files that the page cache can be expected to hold, for each of `sharers` processes
+ * that sort parts of one input.  *bound is set to what it comes from, for EXPLAIN.
  */
-static void
-find_allowance(WsRequest *r)
+static int64
+cache_found(int sharers, const char **bound)
 {
 	const WsMemory *found;
 	int64		setting = (int64) ((double) effective_cache_size * BLCKSZ * SETTING_SHARE);
 	int64		memory;
 
-	r->allowance = PG_INT64_MAX;
-	r->bound = NULL;
-	if (r->store != WS_KIND_SPOOL || ws_record_store == WS_STORE_SPOOL || ws_record_store == WS_STORE_HEAP)
-		return;
-	if (ws_record_store == WS_STORE_INLINE)
-	{
-		r->allowance = 0;
-		return;
-	}
 	if (ws_cache_size >= 0)
 	{
-		r->allowance = (int64) ws_cache_size * 1024;
-		r->bound = "wiscsort.cache_size";
-		return;
+		*bound = "wiscsort.cache_size";
+		return (int64) ws_cache_size * 1024;
 	}
 	found = ws_memory_once(GetCurrentStatementStartTimestamp());
 	memory = (int64) ((double) found->bytes * MEMORY_SHARE);
-	r->allowance = Min(setting, memory);
-	r->bound = ws_memory_bound_name(setting <= memory ? WS_BOUND_NONE : found->bound);
+	*bound = ws_memory_bound_name(setting <= memory ? WS_BOUND_NONE : found->bound);
+	return Min(setting, memory) / sharers;
+}
+
+/*
+ * The bytes that a spool's file may have: of an input with more, all rows travel inside runs.  *bound is
+ * set to what it comes from, or to NULL if the setting of the store decides.
+ */
+int64
+ws_spool_allowance(int sharers, const char **bound)
+{
+	*bound = NULL;
+	if (ws_record_store == WS_STORE_SPOOL || ws_record_store == WS_STORE_HEAP)
+		return PG_INT64_MAX;
+	if (ws_record_store == WS_STORE_INLINE)
+		return 0;
+	return cache_found(sharers, bound);
+}
+
+/*
+ * Finds what of it this sort is allowed: nothing if more rows are expected than that, so that they travel
+ * from the first on.
+ */
+static void
+find_allowance(WsRequest *r)
+{
+	const char *bound;
+
+	r->bound = NULL;
+	r->found = r->allowance = PG_INT64_MAX;
+	r->again = false;
+	r->again_at = -1;
+	if (r->store != WS_KIND_SPOOL)
+		return;
+	r->found = ws_spool_allowance(r->sharers, &r->bound);
+	r->allowance = ws_spool_bytes(r->rows, r->width) > (double) r->found ? 0 : r->found;
+	r->stays = 2 * cache_found(r->sharers, &bound);
+	/* the file would be there a second time where the system cannot shorten it from its beginning */
+	r->again = ws_record_store == WS_STORE_AUTO && temp_file_limit < 0;
+	r->again_at = ws_debug_again;
 }
 
 /* Sets what comes from settings, when the sort is about to begin. */
@@ -233,6 +273,7 @@ ws_request_resolve(WsRequest *r)
 	r->vectorised = ws_sort_kernel != WS_KERNEL_TEMPLATE && ws_sort_has_vqsort();
 	r->direct_always = ws_direct_read == WS_DIRECT_ON;
 	r->direct_never = ws_direct_read == WS_DIRECT_OFF;
+	r->async = ws_io_method != WS_IO_SYNC;
 	r->threads.read = resolve_threads(ws_read_threads);
 	r->threads.sort = resolve_threads(ws_sort_threads);
 	r->threads.write = resolve_threads(ws_write_threads);

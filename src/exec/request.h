@@ -26,5 +26,7 @@ extern List *ws_request_write(const WsRequest *request, const WsConstraint *cons
 extern WsRequest *ws_request_read(List *private, Snapshot snapshot);
 extern bool ws_request_keys_fit(const WsRequest *request);
 extern void ws_request_resolve(WsRequest *request);
+extern double ws_spool_bytes(double rows, double width);
+extern int64 ws_spool_allowance(int sharers, const char **bound);
 
 #endif							/* WS_EXEC_REQUEST_H */

@@ -13,10 +13,11 @@
 /* ---- fileset.c: the files of one sort, by number ---- */
 typedef struct WsFileSet WsFileSet;
 
-extern WsFileSet *ws_fileset_create(const WsThreads *threads);
+extern WsFileSet *ws_fileset_create(const WsThreads *threads, int64 stays, bool async);
 extern int	ws_file_create(WsFileSet *set);
 extern void ws_file_drop(WsFileSet *set, int file);
 extern bool ws_file_allow_helpers(WsFileSet *set, int file);
+extern int	ws_file_direct(WsFileSet *set, int file, int *cached);
 extern void ws_file_write(WsFileSet *set, int file, const void *data, Size bytes, int64 offset);
 extern void ws_file_extend(WsFileSet *set, int file, Size bytes, int64 offset);
 extern void ws_file_announce(WsFileSet *set, int file, Size bytes, int64 offset);
@@ -27,6 +28,7 @@ extern bool ws_file_allow_appending(WsFileSet *set, int file);
 extern int	ws_file_append_raw(WsFileSet *set, int file, const void *data, Size bytes, int64 offset);
 extern void ws_file_appended(WsFileSet *set, int file, Size bytes, int64 size);
 extern void ws_file_read_ahead(WsFileSet *set, int file, Size bytes, int64 offset);
+extern bool ws_file_punch(WsFileSet *set, int file, Size bytes, int64 offset);
 extern void ws_file_forget(WsFileSet *set, int file, Size bytes, int64 offset);
 extern int	ws_file_read(WsFileSet *set, int file, void *data, Size bytes, int64 offset);
 extern void ws_file_count_read(WsFileSet *set, Size bytes);

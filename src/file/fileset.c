@@ -22,19 +22,27 @@ struct WsFileSet
 {
 	MemoryContext context;
 	const WsThreads *threads;
+	int64		stays;
+	bool		async;
 	WsTempFile *files[MOST_FILES];	/* helpers look at it: never moved.  NULL for those that were dropped */
 	int			n;
 	int64		most;			/* bytes that all files had, when one was dropped */
 };
 
-/* Creates an empty set in CurrentMemoryContext.  `threads` says which helpers there may be. */
+/*
+ * Creates an empty set in CurrentMemoryContext.  `threads` says which helpers there may be.  Of a file that
+ * is appended to, the first `stays` bytes may stay in the page cache.  With `async`, many reads may be on
+ * their way at once.
+ */
 WsFileSet *
-ws_fileset_create(const WsThreads *threads)
+ws_fileset_create(const WsThreads *threads, int64 stays, bool async)
 {
 	WsFileSet  *set = palloc0(sizeof(WsFileSet));
 
 	set->context = CurrentMemoryContext;
 	set->threads = threads;
+	set->stays = stays;
+	set->async = async;
 	return set;
 }
 
@@ -67,6 +75,19 @@ bool
 ws_file_allow_helpers(WsFileSet *set, int file)
 {
 	return ws_tempfile_allow_helpers(set->files[file]);
+}
+
+/*
+ * A descriptor of a file for reading past the page cache, and in *cached one for reading through it, both of
+ * the file; -1 if there is none to be had, or it is not wanted.
+ */
+int
+ws_file_direct(WsFileSet *set, int file, int *cached)
+{
+	if (!set->async || !ws_tempfile_allow_direct(set->files[file]))
+		return -1;
+	*cached = set->files[file]->raw;
+	return set->files[file]->direct;
 }
 
 /* Writes `bytes` bytes at `offset`.  Raises what goes wrong. */
@@ -125,7 +146,7 @@ ws_file_allow_appending(WsFileSet *set, int file)
 int
 ws_file_append_raw(WsFileSet *set, int file, const void *data, Size bytes, int64 offset)
 {
-	return ws_raw_append(set->files[file]->raw, data, bytes, offset);
+	return ws_raw_append(set->files[file]->raw, data, bytes, offset, set->stays);
 }
 
 /* Counts bytes that a helper has written by ws_file_append_raw, and that made the file so long. */
@@ -142,11 +163,18 @@ ws_file_read_ahead(WsFileSet *set, int file, Size bytes, int64 offset)
 	ws_raw_read_ahead(set->files[file]->raw, bytes, offset);
 }
 
+/* Gives the disk of bytes back that nobody will read again.  False if the file system cannot. */
+bool
+ws_file_punch(WsFileSet *set, int file, Size bytes, int64 offset)
+{
+	return ws_tempfile_punch(set->files[file], bytes, offset);
+}
+
 /* Says that nobody will read this again: it need not stay in the page cache.  Callable from helpers. */
 void
 ws_file_forget(WsFileSet *set, int file, Size bytes, int64 offset)
 {
-	ws_raw_forget(set->files[file]->raw, bytes, offset);
+	ws_raw_forget(set->files[file]->raw, bytes, offset, set->stays);
 }
 
 /*

@@ -7,6 +7,7 @@
  *
  *	plain	reads when it is waited for
  *	ahead	has the system read ahead from when it is asked, into the page cache, and drops it from there
+ *	aio		has many reads on their way at once, past the page cache (aio.c)
  *	mapped	the bytes are in a mapping of the file: no buffer is needed
  *
  * A kind of its own injects faults, in test/unit.
@@ -21,6 +22,7 @@
 typedef struct WsRead
 {
 	struct WsRead *next;		/* the reader's */
+	void	   *operation;		/* the reader's */
 	int			file;
 	int64		offset;			/* bytes */
 	Size		bytes;
@@ -51,6 +53,7 @@ struct WsReader
 
 extern WsReader *ws_reader_plain(WsFileSet *files, bool helper_safe);
 extern WsReader *ws_reader_ahead(WsFileSet *files, bool helper_safe);
+extern WsReader *ws_reader_aio(WsFileSet *files, int file, bool helper_safe);
 extern WsReader *ws_reader_mapped(WsFileSet *files, int file, int64 bytes);
 extern void ws_reader_count(WsReader *reader);
 

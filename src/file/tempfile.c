@@ -39,12 +39,6 @@
 /* Bytes by which a file is made longer to have pages ready. */
 #define EXTENSION		((Size) 16 * 1024 * 1024)
 
-/*
- * What a file has up to here may stay in the page cache: most files are deleted before the system has
- * written them to the device, and need not be then.
- */
-#define STAYS			((int64) 64 * 1024 * 1024)
-
 /* Bytes that may be on their way to the device behind what is being appended. */
 #define BEHIND			((int64) 8 * 1024 * 1024)
 
@@ -74,17 +68,23 @@ unmap(void *arg)
 }
 
 static void
+close_descriptor(int *fd)
+{
+	if (*fd < 0)
+		return;
+	close(*fd);
+	ReleaseExternalFD();
+	*fd = -1;
+}
+
+static void
 release(void *arg)
 {
 	MappedTempFile *m = arg;
 
 	unmap(m);
-	if (m->tf.raw >= 0)
-	{
-		close(m->tf.raw);
-		ReleaseExternalFD();
-		m->tf.raw = -1;
-	}
+	close_descriptor(&m->tf.raw);
+	close_descriptor(&m->tf.direct);
 }
 
 /*
@@ -99,7 +99,7 @@ ws_tempfile_create(const WsThreads *threads)
 	PrepareTempTablespaces();
 	m->tf.file = OpenTemporaryFile(false);
 	m->tf.name = pstrdup(FilePathName(m->tf.file));
-	m->tf.raw = -1;
+	m->tf.raw = m->tf.direct = -1;
 	m->threads = threads;
 	m->callback.func = release;
 	m->callback.arg = m;
@@ -215,6 +215,30 @@ ws_tempfile_allow_helpers(WsTempFile *tf)
 }
 
 /*
+ * Makes the descriptor for reading past the page cache, if there is none yet; false if the file system
+ * knows no such thing, or the process has no descriptor to spare.
+ */
+bool
+ws_tempfile_allow_direct(WsTempFile *tf)
+{
+#ifdef O_DIRECT
+	char		name[32];
+
+	if (tf->direct >= 0)
+		return true;
+	if (!ws_tempfile_allow_helpers(tf) || !AcquireExternalFD())
+		return false;
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", tf->raw);
+	tf->direct = open(name, O_RDONLY | O_DIRECT | O_CLOEXEC);
+	if (tf->direct < 0)
+		ReleaseExternalFD();
+	return tf->direct >= 0;
+#else
+	return false;
+#endif
+}
+
+/*
  * Charges `bytes` bytes at `offset` that a helper is going to write, and makes
  * the file that long.  Raises what ws_tempfile_write raises.
  */
@@ -277,21 +301,22 @@ ws_tempfile_allow_appending(WsTempFile *tf)
 /*
  * Writes, has the system begin to write that to the device, and waits for what was written BEHIND bytes
  * before, as a file grows, which then leaves the page cache: neither the table's pages nor anybody else's
- * have to.  That is for large files, from STAYS bytes on.  Returns 0 or an errno.  For helpers.
+ * have to.  But what it has up to `stays` may stay: most files are deleted before the system has written
+ * them to the device, and need not be then.  Returns 0 or an errno.  For helpers.
  */
 int
-ws_raw_append(int fd, const void *data, Size bytes, int64 offset)
+ws_raw_append(int fd, const void *data, Size bytes, int64 offset, int64 stays)
 {
 	int			error = ws_raw_write(fd, data, bytes, offset);
 
 #ifdef SYNC_FILE_RANGE_WRITE
-	if (error == 0 && offset >= STAYS)
+	if (error == 0 && offset >= stays)
 		(void) sync_file_range(fd, offset, bytes, SYNC_FILE_RANGE_WRITE);
-	if (error == 0 && offset >= STAYS + BEHIND)
+	if (error == 0 && offset >= stays + BEHIND)
 	{
 		(void) sync_file_range(fd, offset - BEHIND, bytes, SYNC_FILE_RANGE_WAIT_BEFORE |
 							   SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
-		ws_raw_forget(fd, bytes, offset - BEHIND);
+		ws_raw_forget(fd, bytes, offset - BEHIND, stays);
 	}
 #endif
 	return error;
@@ -316,14 +341,28 @@ ws_raw_read_ahead(int fd, Size bytes, int64 offset)
 		(void) posix_fadvise(fd, offset, bytes, POSIX_FADV_WILLNEED);
 }
 
+/* Makes a hole of what nobody will read again, which gives its disk back.  False if that cannot be. */
+bool
+ws_tempfile_punch(WsTempFile *tf, Size bytes, int64 offset)
+{
+#ifdef FALLOC_FL_PUNCH_HOLE
+	/* FileSize makes sure that there is a descriptor */
+	return FileSize(tf->file) >= 0 &&
+		fallocate(FileGetRawDesc(tf->file), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset,
+				  (off_t) bytes) == 0;
+#else
+	return false;
+#endif
+}
+
 /*
- * Lets pages go that nobody will read again, but for those at the file's front.  Without a descriptor it does
+ * Lets pages go that nobody will read again, but for those before `stays`.  Without a descriptor it does
  * nothing.  For helpers.
  */
 void
-ws_raw_forget(int fd, Size bytes, int64 offset)
+ws_raw_forget(int fd, Size bytes, int64 offset, int64 stays)
 {
-	if (fd >= 0 && offset >= STAYS)
+	if (fd >= 0 && offset >= stays)
 		(void) posix_fadvise(fd, offset, bytes, POSIX_FADV_DONTNEED);
 }
 

@@ -15,6 +15,7 @@ typedef struct WsTempFile
 	int64		size;			/* bytes written so far */
 	int64		extended;		/* bytes it has been made to have for ws_tempfile_prepare */
 	int			raw;			/* duplicate descriptor for helpers, or -1 */
+	int			direct;			/* descriptor for reading past the page cache, or -1 */
 	WsMapping  *mapping;		/* or NULL */
 } WsTempFile;
 
@@ -25,12 +26,14 @@ extern void ws_tempfile_extend(WsTempFile *tf, Size bytes, int64 offset);
 extern void ws_tempfile_announce(WsTempFile *tf, Size bytes, int64 offset);
 extern void ws_tempfile_prepare(WsTempFile *tf, Size bytes, int64 offset);
 extern void ws_tempfile_charge(WsTempFile *tf);
+extern bool ws_tempfile_allow_direct(WsTempFile *tf);
 extern int	ws_raw_write(int fd, const void *data, Size bytes, int64 offset);
 extern bool ws_tempfile_allow_appending(WsTempFile *tf);
-extern int	ws_raw_append(int fd, const void *data, Size bytes, int64 offset);
+extern int	ws_raw_append(int fd, const void *data, Size bytes, int64 offset, int64 stays);
 extern void ws_tempfile_appended(WsTempFile *tf, Size bytes, int64 size);
 extern void ws_raw_read_ahead(int fd, Size bytes, int64 offset);
-extern void ws_raw_forget(int fd, Size bytes, int64 offset);
+extern bool ws_tempfile_punch(WsTempFile *tf, Size bytes, int64 offset);
+extern void ws_raw_forget(int fd, Size bytes, int64 offset, int64 stays);
 extern int	ws_raw_read(int fd, void *data, Size bytes, int64 offset);
 extern int	ws_tempfile_read(WsTempFile *tf, void *data, Size bytes, int64 offset);
 extern void ws_tempfile_count_read(Size bytes);

@@ -114,16 +114,15 @@ run_order(const void *a, const void *b)
 	return (x->number < y->number) - (x->number > y->number);
 }
 
-/* Merges the n live runs of the lowest levels into one, which is to be read in `any_order`. */
+/* Merges the first n live runs into one, which is to be read in `any_order`. */
 static void
-merge_lowest(WsPasses *p, int n, bool any_order)
+merge_first(WsPasses *p, int n, bool any_order)
 {
 	WsFormation *f = p->formation;
 	uint64		entries = 0;
 	int			level = 0;
 	WsRun		run;
 
-	qsort(f->runs, f->nruns, sizeof(WsRun), run_order);
 	for (int i = 0; i < n; i++)
 	{
 		entries += f->runs[i].nentries;
@@ -143,6 +142,52 @@ merge_lowest(WsPasses *p, int n, bool any_order)
 	ws_formation_add_run(f, run);
 }
 
+/* Merges the n live runs of the lowest levels. */
+static void
+merge_lowest(WsPasses *p, int n, bool any_order)
+{
+	qsort(p->formation->runs, p->formation->nruns, sizeof(WsRun), run_order);
+	merge_first(p, n, any_order);
+}
+
+/*
+ * Merges the n oldest live runs of a level.  What is left of it is younger than the result, so that runs of
+ * a higher level stay older than those of a lower one.
+ */
+static void
+merge_oldest(WsPasses *p, int level, int n)
+{
+	WsFormation *f = p->formation;
+	WsRun	   *runs = palloc(f->nruns * sizeof(WsRun));
+	int			end = 0;
+
+	qsort(f->runs, f->nruns, sizeof(WsRun), run_order);
+	while (end < f->nruns && f->runs[end].level <= level)
+		end++;
+	/* the oldest are the last of their level */
+	memcpy(runs, f->runs + end - n, n * sizeof(WsRun));
+	memcpy(runs + n, f->runs, (end - n) * sizeof(WsRun));
+	memcpy(f->runs, runs, end * sizeof(WsRun));
+	pfree(runs);
+	merge_first(p, n, false);
+}
+
+/*
+ * Of n runs of a level, how many are to be merged now.  Rows that travel are merged as often as their runs
+ * are: of level 0 only so many, but not too few, that the runs still to be expected find room in the final
+ * merge.
+ */
+static int
+share_of_level(const WsFormation *f, int level, int n)
+{
+	double		each = (double) f->stats.entries / Max(f->stats.formed, 1);
+	double		left = (f->expected - (double) f->stats.entries) / Max(each, 1);
+
+	if (f->source == NULL || level > 0)
+		return n;
+	return (int) Max(n / 4 + 2, Min(left * 1.05 + 2 * f->npieces + 2, n));
+}
+
 /* Merges runs while rows come in, until there are few of each level.  Raises the errors of that. */
 void
 ws_passes_reduce(WsPasses *p)
@@ -154,7 +199,7 @@ ws_passes_reduce(WsPasses *p)
 	if (f->source != NULL)
 		f->source->yield(f->source->store);
 	for (int level = 0; ws_formation_runs_of_level(f, level) > most; level++)
-		merge_lowest(p, ws_formation_runs_of_level(f, level), false);
+		merge_oldest(p, level, share_of_level(f, level, ws_formation_runs_of_level(f, level)));
 	ws_formation_resume(f);
 }
 

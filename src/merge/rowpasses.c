@@ -45,6 +45,7 @@ merge_row_runs(WsPasses *p, int n, Size memory, bool recycle)
 	WsMerge    *merge;
 	WsRowsIn   *in;
 	MemoryContext old;
+	WsReader   *reader;
 
 	qsort(f->runs, n, sizeof(WsRun), arrival_order);
 	memory -= Min(order, memory / 2);
@@ -57,7 +58,11 @@ merge_row_runs(WsPasses *p, int n, Size memory, bool recycle)
 	merge = ws_merge_create(f->spec, f->rows, NULL, n);
 	merge->stream.helper_safe &= helper_safe;
 	old = MemoryContextSwitchTo(merge->stream.context);
-	in = ws_rows_in_create(ws_reader_ahead(p->files, helper_safe), f->source, &f->row_home, recycle,
+	reader = ws_reader_aio(p->files, f->row_home.file, helper_safe);
+	f->stats.reads.async = reader != NULL;
+	if (reader == NULL)
+		reader = ws_reader_ahead(p->files, helper_safe);
+	in = ws_rows_in_create(reader, f->source, &f->row_home, recycle,
 						   &f->stats.reads, f->runs, n, f->starts, f->nstarts, base, buffers);
 	MemoryContextSwitchTo(old);
 	base += buffers * f->row_block;

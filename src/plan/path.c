@@ -107,6 +107,7 @@ plan_sort(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
 	request->why = strVal(linitial(best_path->custom_private));
 	request->rows = outerPlan(sort)->plan_rows;
 	request->width = outerPlan(sort)->plan_width;
+	request->sharers = best_path->path.parallel_workers + 1;
 	if (in_table(best_path))
 	{
 		request->store = WS_KIND_HEAP;

@@ -4,7 +4,8 @@
  * A sort is not taken if it is too small (wiscsort.threshold), if a LIMIT makes it a heap of few
  * rows, or if it would be slower than core's:
  *
- *	- its files would not stay in the page cache (cache.c): each row is a random read then
+ *	- rows wait in a file or a table that would not stay in the page cache (cache.c): each is a random
+ *	  read then.  Rows that travel inside runs do not wait
  *	- a column that only its comparison function can order comes to decide between many
  *	  rows: rows are fetched for each comparison, which core's sort has in memory
  *	  (docs/decisions/30-cost-model.md has the figures)
@@ -21,6 +22,7 @@
 
 #include "access/htup_details.h"
 #include "catalog/pg_statistic.h"
+#include "exec/request.h"
 #include "key/key.h"
 #include "miscadmin.h"
 #include "optimizer/clauses.h"
@@ -49,7 +51,6 @@
 
 /* What a row takes in tuplesort's memory beside its data: SortTuple, chunk, header. */
 #define TUPLESORT_OVERHEAD	(24 + 16 + 16)
-#define ROW_OVERHEAD		14		/* bytes of a row in the spool beside its data */
 
 /* Of core's cost, what a sort is charged that core charges too little. */
 #define JUST_LESS			0.99
@@ -255,7 +256,7 @@ shape_of(const Path *input, List *pathkeys)
 	WsShape		s = {.rows = input->rows,
 		.memory = work_mem * 1024.0,
 		.cache = ws_page_cache()->bytes,
-		.allowance = ws_cache_size < 0 ? DBL_MAX : ws_cache_size * 1024.0,
+		.allowance = DBL_MAX,
 		.comparisons = comparison_share(pathkeys)};
 
 	return s;
@@ -266,14 +267,15 @@ static WsShape
 spool_shape(const Path *input, List *pathkeys)
 {
 	WsShape		s = shape_of(input, pathkeys);
+	const char *bound;
+	int64		allowance;
 
 	s.store = ws_keys_alone(input, pathkeys) ? WS_KIND_KEYS : WS_KIND_SPOOL;
 	if (s.store == WS_KIND_SPOOL)
-		s.spool = input->rows * (input->pathtarget->width + ROW_OVERHEAD);
-	if (ws_record_store == WS_STORE_INLINE)
-		s.allowance = 0;
-	else if (ws_record_store != WS_STORE_AUTO)
-		s.allowance = DBL_MAX;
+		s.spool = ws_spool_bytes(input->rows, input->pathtarget->width);
+	allowance = ws_spool_allowance(input->parallel_workers + 1, &bound);
+	if (allowance < PG_INT64_MAX)
+		s.allowance = (double) allowance;
 	/* who says how much the page cache holds is believed */
 	if (s.allowance < DBL_MAX)
 		s.cache = Max(s.cache, s.allowance);
@@ -313,8 +315,8 @@ heap_shape(const Path *input, List *pathkeys, const RelOptInfo *rel, Oid relid)
 	s.store = WS_KIND_HEAP;
 	s.allowance = DBL_MAX;
 	if (!ws_prefix_holds(&keys))
-		s.spool = input->rows * (input->pathtarget->width + ROW_OVERHEAD);
-	s.row = rel->reltarget->width + ROW_OVERHEAD;
+		s.spool = ws_spool_bytes(input->rows, input->pathtarget->width);
+	s.row = ws_spool_bytes(1, rel->reltarget->width);
 	s.table = (double) rel->pages * BLCKSZ;
 	/* of the first key; the others count as in btcostestimate */
 	s.ordered = correlation(relid, lsecond_node(Var, input->pathtarget->exprs)) *

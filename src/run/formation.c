@@ -52,6 +52,7 @@ ws_formation_create(const WsKeySpec *spec, const WsKeyRows *rows, const WsThread
 	f->threads = threads;
 	f->account = account;
 	f->vectorised = vectorised;
+	f->expected = expected;
 	f->map = ws_indexmap_create(account, expected, max_bytes);
 	ws_runs_init(&f->home, files);
 	lay_out_pieces(f, WS_PIECE_ENTRIES);
@@ -118,6 +119,23 @@ settle(WsFormation *f, WsEntry *entries, Size n)
 	ws_account_subtract(f->account, extra);
 }
 
+/*
+ * Is an older piece going to be written after what is written now?  Runs are numbered as they are begun,
+ * and the numbers of runs of rows say which rows came first.
+ */
+static bool
+older_waits(const WsFormation *f, const WsPiece *p)
+{
+	for (int i = 0; f->source != NULL && i < f->made; i++)
+	{
+		const WsPiece *q = f->pieces[i];
+
+		if (q->n > 0 && !q->write && q->closed < p->closed)
+			return true;
+	}
+	return false;
+}
+
 /* Has a full piece sorted and, after an overflow and if `write`, perhaps written. */
 static void
 submit_piece(WsFormation *f, WsPiece *p, bool write)
@@ -136,7 +154,7 @@ submit_piece(WsFormation *f, WsPiece *p, bool write)
 			settle(f, p->entries, p->n);
 		p->settled = true;
 	}
-	if (write && (f->spec->exact || p->settled) && ws_emit_by_helper(f))
+	if (write && (f->spec->exact || p->settled) && !older_waits(f, p) && ws_emit_by_helper(f))
 	{
 		ws_emit_begin(f, p, true);
 		p->write = true;
@@ -204,6 +222,7 @@ close_piece(WsFormation *f)
 	p->entries = piece_entries(f, f->current, &room);
 	p->n = f->map->count - (p->entries - f->map->entries);
 	Assert(p->n <= room);
+	p->closed = ++f->closed;
 	p->sorted = p->settled = p->write = false;
 	return p;
 }
@@ -327,8 +346,8 @@ ws_formation_make_room(WsFormation *f)
 			if (f->source == NULL)
 				f->fan_in = (int) Max(2, Min((Size) f->fan_in, map->region->reserved / f->block_size));
 			else
-				f->fan_in = (int) Max(2, Min((Size) f->fan_in,
-											 map->region->reserved / f->row_block * 4 / 5));
+				f->fan_in = (int) Max(2, Min(f->fan_in, WS_MERGED_SHARE *
+											 (map->region->reserved / f->row_block)));
 			f->end = piece_entries(f, f->current, &room) - map->entries;
 			f->end += room;
 		}
@@ -460,7 +479,7 @@ ws_formation_limit_rows(WsFormation *f, Size bytes, int pieces)
 	ws_region_shrink(map->region, 0);
 	map->room = 0;
 	/* the others of the merges' buffers are for reading ahead, and for handing rows out */
-	f->fan_in = (int) Max(2, Min(f->row_memory / f->row_block * 4 / 5, 4096));
+	f->fan_in = (int) Max(2, Min(f->row_memory / f->row_block * WS_MERGED_SHARE, 4096));
 	map->capacity = Min(map->capacity, Max(4, TYPEALIGN_DOWN(4, Min(capacity, WS_PIECE_ENTRIES))) * pieces);
 	lay_out_pieces(f, map->capacity / pieces);
 	open_piece(f, 0);
@@ -477,6 +496,7 @@ split_last(WsFormation *f, WsPiece *last, bool write)
 
 	memset(first, 0, sizeof(WsPiece));
 	first->entries = last->entries;
+	first->closed = last->closed;
 	if (f->helper == NULL || !f->overflowed || f->source != NULL || last->n < SHARED_ENTRIES)
 		return first;
 	/* less than half if it has more to do; vqsort wants 64 bytes */

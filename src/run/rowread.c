@@ -262,7 +262,7 @@ wait_for(WsRowsIn *in, Slot *b)
 		wait_one(in);
 	INSTR_TIME_SET_CURRENT(end);
 	INSTR_TIME_SUBTRACT(end, start);
-	in->stats->stalls++;
+	in->stats->stalls += INSTR_TIME_GET_MICROSEC(end) >= WS_STALL_US;
 	in->stats->stalled_us += INSTR_TIME_GET_MICROSEC(end);
 }
 

@@ -101,6 +101,9 @@ typedef struct WsPlaces
 /* Places 0 and 1 are those that rows are put into; behind them come the sources of merges. */
 #define WS_ARENAS			2
 
+/* Of the blocks of a merge's memory, those that its runs have: others are for reading ahead. */
+#define WS_MERGED_SHARE		0.8
+
 static inline uint64
 ws_travel_pointer(int place, uint64 offset)
 {
@@ -194,9 +197,12 @@ typedef struct WsRowsIn WsRowsIn;
 typedef struct WsReadStats
 {
 	uint64		blocks;			/* of the read order */
-	uint64		stalls;			/* times that a block was waited for */
-	uint64		stalled_us;
+	uint64		stalls;			/* times that a block was waited for, longer than WS_STALL_US */
+	uint64		stalled_us;		/* by all waits */
+	bool		async;			/* many reads were on their way at once */
 } WsReadStats;
+
+#define WS_STALL_US		20
 
 extern WsRowsIn *ws_rows_in_create(WsReader *reader, const WsRowSource *source, WsRowFile *home, bool recycle,
 								   WsReadStats *stats, const WsRun *runs, int nruns,
@@ -218,6 +224,7 @@ typedef struct WsPiece
 	WsChore		chore;			/* must be first */
 	WsEntry    *entries;
 	Size		n;				/* 0 when it is not there, or has been written */
+	uint64		closed;			/* how many had been closed, this one included */
 	bool		sorted;			/* by prefix */
 	bool		settled;		/* its ties too */
 	bool		write;			/* the chore writes it */
@@ -268,6 +275,8 @@ typedef struct WsFormation
 	uint32		max_starts;		/* allocated */
 	uint64	   *block_rows;		/* first rows of the only run's blocks, if read in any order */
 	uint32		turns;			/* times that another piece was opened */
+	uint64		closed;			/* pieces that have been closed */
+	double		expected;		/* entries in all */
 	WsRun	   *runs;			/* live runs */
 	int			nruns;
 	int			max_runs;		/* allocated */

@@ -12,7 +12,9 @@
  *				(3 MB at most) go to the rows that a helper reads ahead, or all of it to a
  *				window over a table
  *
- *	rows that travel	block	W/64, 4 kB to 256 kB; eight average rows if that is W/8 or less
+ *	rows that travel	block	W/64, 4 kB to 256 kB; eight average rows if that is W/8 or less.
+ *								Smaller, 12 kB and three rows at least, if all runs that are
+ *								expected, or half of them, can be merged at once then
  *				write buffer	W/16: a block at least, 1 MB at most
  *				arenas			two with a helper, which share the rest; of each so much goes to
  *								entries as such rows have beside them
@@ -28,6 +30,7 @@
 #include "run/run.h"
 
 #define KB				((Size) 1024)
+#define LEAST_BLOCK		(12 * KB)	/* that is chosen to have fewer merges */
 #define CLAMP(x, low, high)		Max((Size) (low), Min((Size) (x), (Size) (high)))
 
 /* The division of request->memory bytes. */
@@ -57,17 +60,32 @@ ws_budget(const WsRequest *request)
 			break;
 	}
 	if (request->allowance == 0)
-		later = Max(later, ws_budget_rows(&b, 0, 0, false).buffer);
+		later = Max(later, ws_budget_rows(&b, 0, 0, 0, false).buffer);
 	b.shared = w - Min(later, w);
 	return b;
 }
 
 /*
- * The division for rows that travel inside runs: of `row` bytes on average, with `entry` bytes for the
+ * The largest block, `block` at most, with which one merge of `memory` bytes takes so many runs, or, if
+ * some have to be merged before, at most half of them.
+ */
+static Size
+block_for_one_merge(Size block, Size memory, Size row, double runs)
+{
+	Size		least = Max(LEAST_BLOCK, TYPEALIGN(WS_IO_ALIGN, 3 * row));
+	double		fits = (double) memory * WS_MERGED_SHARE / (runs * 1.05 + 2 * WS_ARENAS + 2);
+
+	if (fits >= (double) block || 2 * fits < (double) least)
+		return block;
+	return Min(block, TYPEALIGN_DOWN(WS_IO_ALIGN, Max((Size) fits, least)));
+}
+
+/*
+ * The division for `rows` rows that travel inside runs: of `row` bytes on average, with `entry` bytes for the
  * entry of each. With `helped`, a helper sorts and writes one arena while another is filled.
  */
 WsRowBudget
-ws_budget_rows(const WsBudget *budget, Size row, Size entry, bool helped)
+ws_budget_rows(const WsBudget *budget, double rows, Size row, Size entry, bool helped)
 {
 	Size		w = budget->total;
 	Size		least = Min(8 * row, w / 8);
@@ -75,6 +93,8 @@ ws_budget_rows(const WsBudget *budget, Size row, Size entry, bool helped)
 	WsRowBudget b;
 
 	b.block = TYPEALIGN_DOWN(WS_IO_ALIGN, CLAMP(Max(w / 64, least), WS_IO_ALIGN, 256 * KB));
+	b.block = block_for_one_merge(b.block, w * 15 / 16, row,
+								  rows * (double) (row + entry) / ((double) w * 15 / 16 / WS_ARENAS));
 	b.buffer = CLAMP(w / 16, b.block, 1024 * KB) / b.block * b.block;
 	b.merging = w - Min(b.buffer, w / 2);
 	b.arenas = helped ? WS_ARENAS : 1;

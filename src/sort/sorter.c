@@ -44,7 +44,7 @@ ws_sorter_create(const WsRequest *request, TupleDesc desc, Relation rel)
 	sorter->fetch = ws_key_fetch_create(sorter->spec, desc);
 	sorter->first_key = sorter->spec->cols[0].attno - 1;
 	sorter->entry_bytes = sizeof(WsEntry) + ws_ties_bytes_per_entry(sorter->spec);
-	sorter->files = ws_fileset_create(&request->threads);
+	sorter->files = ws_fileset_create(&request->threads, request->stays, request->async);
 	parts.spec = sorter->spec;
 	parts.files = sorter->files;
 	parts.account = &sorter->account;
@@ -95,9 +95,10 @@ travel(WsSorter *sorter)
 {
 	WsFormation *f = sorter->formation;
 	WsStore    *store = sorter->store;
+	double		rows = sorter->request->rows;
 	Size		row;
 	const WsRowSource *source = store->ops->depart(store, &row);
-	WsRowBudget b = ws_budget_rows(&sorter->budget, row, sorter->entry_bytes, false);
+	WsRowBudget b = ws_budget_rows(&sorter->budget, rows, row, sorter->entry_bytes, false);
 
 	if (sorter->on_disk)
 	{
@@ -109,7 +110,7 @@ travel(WsSorter *sorter)
 		ws_passes_depart(sorter->passes, f->stats.entries * row);
 	else
 		ws_formation_flush(f);
-	b = ws_budget_rows(&sorter->budget, row, sorter->entry_bytes, f->helper != NULL);
+	b = ws_budget_rows(&sorter->budget, rows, row, sorter->entry_bytes, f->helper != NULL);
 	ws_formation_limit_rows(f, b.entries, b.arenas);
 	store->ops->travel(store, b.arena);
 	sorter->on_disk = sorter->travels = true;

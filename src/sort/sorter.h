@@ -17,6 +17,8 @@ typedef struct WsSortStats
 	WsStoreStats store;
 	int64		memory;			/* bytes, peak */
 	int64		disk;			/* bytes, peak */
+	bool		again;			/* it began again */
+	uint64		rows_before;	/* when so many rows had been handed out */
 } WsSortStats;
 
 typedef struct WsSorter

@@ -31,11 +31,17 @@ typedef struct WsRequest
 	const char *why;			/* it is that store, for EXPLAIN */
 	double		rows;			/* expected */
 	double		width;			/* expected bytes of a row's data, on average */
+	int			sharers;		/* processes that sort a part of the input each */
 	/* of the executor */
 	Size		memory;			/* bytes for all of the sort: work_mem */
 	int64		cache;			/* bytes of files that the page cache is expected to hold */
 	int64		allowance;		/* bytes of a spool's file; with more, rows travel inside runs */
-	const char *bound;			/* what it comes from, for EXPLAIN; NULL: there is no such bound */
+	int64		found;			/* the same, whatever is expected */
+	int64		stays;			/* bytes of a file of runs of rows that may stay in the page cache */
+	bool		async;			/* many reads may be on their way at once */
+	bool		again;			/* a sort whose spool has left the page cache may begin again */
+	int64		again_at;		/* for tests: it does when that many rows have been got, unless -1 */
+	const char *bound;			/* what that comes from, for EXPLAIN; NULL: there is no such bound */
 	bool		random_access;	/* more than reading forward once */
 	bool		vectorised;		/* entries are sorted by vqsort, if it has been built in */
 	bool		direct_always;	/* direct reads whatever the cache holds */

@@ -67,6 +67,7 @@ typedef struct WsSpool
 	Size		arena_bytes;	/* of rows, beside a large one */
 	uint64		travelled;		/* bytes of rows that departed, or were put into one before this */
 	struct WsSpoolOutput *output;	/* NULL until rows are handed out */
+	struct WsSpoolScan *scan;	/* NULL until they are all read again */
 } WsSpool;
 
 extern WsSpool *ws_spool_create(const WsStoreContext *context);
@@ -209,5 +210,20 @@ typedef struct WsSpoolOutput
 	HeapTupleData tuple;		/* what the slot points to */
 	WsWindow	window;
 } WsSpoolOutput;
+
+/* ---- spoolscan.c: all rows once more, in the order in which they came ---- */
+typedef struct WsSpoolScan
+{
+	TupleTableSlot *slot;
+	HeapTupleData tuple;		/* what the slot points to */
+	uint64		rows;			/* handed out so far */
+	int64		end;			/* of the last one, an offset */
+	int64		asked;			/* up to here the system has been asked to read */
+	int64		punched;		/* up to here the file is a hole */
+	bool		punches;		/* the file system knows holes */
+} WsSpoolScan;
+
+extern double ws_spool_absent(const WsSpool *spool);
+extern TupleTableSlot *ws_spool_scan(WsSpool *spool);
 
 #endif							/* WS_SPOOL_H */

@@ -103,12 +103,29 @@ seek(WsStore *store, uint64 position)
 		ws_window_seek(&output->window, position);
 }
 
+static double
+absent(const WsStore *store)
+{
+	return ws_spool_absent((const WsSpool *) store);
+}
+
+static TupleTableSlot *
+scan(WsStore *store)
+{
+	WsSpool    *spool = (WsSpool *) store;
+
+	if (spool->scan == NULL && spool->output != NULL)
+		ws_ahead_stop(spool->output->ahead);
+	return ws_spool_scan(spool);
+}
+
 static void
 stats(const WsStore *store, WsStoreStats *stats)
 {
 	const WsSpool *spool = (const WsSpool *) store;
 
 	stats->travels = spool->travels;
+	stats->twice = spool->scan != NULL && !spool->scan->punches;
 }
 
 static void
@@ -135,6 +152,8 @@ static const WsStoreOps spool_ops = {
 	.open = open_rows,
 	.get = get,
 	.seek = seek,
+	.absent = absent,
+	.scan = scan,
 	.stats = stats,
 	.close = close_store,
 };

@@ -34,6 +34,7 @@ typedef struct WsStoreStats
 	int64		blocks_buffered;	/* in shared_buffers */
 	bool		persistent;		/* the files are on persistent memory */
 	bool		travels;		/* rows travel inside runs */
+	bool		twice;			/* what `scan` read stayed on the disk until its end */
 } WsStoreStats;
 
 typedef struct WsStoreOps
@@ -73,6 +74,14 @@ typedef struct WsStoreOps
 
 	/* continues at row number `position`; only if the request has random_access */
 	void		(*seek) (WsStore *store, uint64 position);
+
+	/*
+	 * of rows that wait in a file, the share that the page cache does not have, 0 to 1; NULL: never any.
+	 * Then `scan`, instead of `get`, returns each row in the order in which they came, and NULL at the end,
+	 * when the store has none any more.  A row is valid until the next call
+	 */
+	double		(*absent) (const WsStore *store);
+	TupleTableSlot *(*scan) (WsStore *store);
 	void		(*stats) (const WsStore *store, WsStoreStats *stats);	/* NULL: there are none */
 
 	/* stops helpers, releases memory */

@@ -260,6 +260,7 @@ class Session:
             how = {'wiscsort.sort_kernel': rng.choice(self.kernels),
                    'wiscsort.record_store': rng.choice(['auto', 'heap', 'heap', 'spool', 'inline', 'inline']),
                    'wiscsort.cache_size': rng.choice(['-1', '-1', '0', '64kB', '1MB']),
+                   'wiscsort.debug_again': rng.choice(['-1', '-1', '0', '1', '50', '3000']),
                    'wiscsort.direct_read': rng.choice(['auto', 'on', 'on', 'off'])}
             for work in ('read', 'sort', 'write'):
                 how['wiscsort.%s_threads' % work] = rng.choice(['-1', '0', '1', '1'])

@@ -4,6 +4,8 @@ SET max_parallel_workers_per_gather = 0;
 SET wiscsort.threshold = 0;
 SET wiscsort.debug_force = on;
 SET wiscsort.record_store = inline;
+-- whatever the file system can; test/t/beyond.py has the others
+SET wiscsort.io_method = sync;
 
 CREATE TABLE wtest.tr (id int NOT NULL, k int8 NOT NULL, few int2, c text COLLATE "C", n numeric, pad text);
 INSERT INTO wtest.tr

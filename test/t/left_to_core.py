@@ -36,12 +36,20 @@ def memory_cgroup():
             found = plan(cur, 'SELECT * FROM small ORDER BY k')
             check('(WiscSort)' in found, 'small: taken in the cgroup, too', found)
             found = plan(cur, 'SELECT * FROM large ORDER BY k')
+            check('(WiscSort)' in found, 'large: taken in the cgroup', found)
+            for setting, bound in ('4GB', 'memory cgroup'), ('64MB', 'effective_cache_size'), ('64GB', 'memory cgroup'):
+                cur.execute("SET effective_cache_size = '%s'" % setting)
+                found = explain(cur, 'SELECT * FROM large ORDER BY k', ', VERBOSE, ANALYZE')
+                check('Record Store: inline' in found and 'Cache Bound: ' + bound in found,
+                      'large: rows travel, effective_cache_size = %s' % setting, found)
+            cur.execute("SET wiscsort.record_store = 'spool'; SET effective_cache_size = '4GB'")
+            found = plan(cur, 'SELECT * FROM large ORDER BY k')
             check('(WiscSort)' not in found and 'left to core' in found and 'memory cgroup' in found,
-                  'large: left to core in the cgroup, and EXPLAIN says so', found)
+                  'large with a spool: left to core in the cgroup, and EXPLAIN says so', found)
             for setting in ('64MB', '64GB'):
                 cur.execute("SET effective_cache_size = '%s'" % setting)
                 found = plan(cur, 'SELECT * FROM large ORDER BY k')
-                check('(WiscSort)' not in found, 'large: effective_cache_size = %s' % setting, found)
+                check('(WiscSort)' not in found, 'large with a spool: effective_cache_size = %s' % setting, found)
             cur.execute("SET wiscsort.enable = off")
             found = plan(cur, 'SELECT * FROM large ORDER BY k')
             check('WiscSort' not in found, 'nothing is said with enable = off', found)
@@ -55,6 +63,7 @@ def formats():
     """The reason is a property in every format, and not there without VERBOSE."""
     with common.server(max_parallel_workers_per_gather='0') as cluster:
         cur = cluster.connect(work_mem='1MB', effective_cache_size='8MB').cursor()
+        cur.execute("SET wiscsort.record_store = 'spool'")
         cur.execute("CREATE TABLE x AS SELECT hashint8(i) AS k, repeat('x', 80) AS v"
                     ' FROM generate_series(1, 100000) i; ANALYZE x')
         sql = 'SELECT * FROM x ORDER BY k'

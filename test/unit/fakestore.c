@@ -387,6 +387,8 @@ typedef struct FakeStore
 	Size		n;				/* entries in the batch */
 	Size		next;
 	uint64		first;			/* number of the batch's first row */
+	TupleTableSlot *slot;		/* rows are read again in */
+	Size		scanned;		/* of them */
 } FakeStore;
 
 /* Writes the buffer that is being filled. */
@@ -694,6 +696,43 @@ fake_close(WsStore *store)
 	ws_helper_stop(s->helper);
 }
 
+/* What the sort that begins again is told of the page cache. */
+static double fake_absent_share = 0;
+
+static double
+fake_absent(const WsStore *store)
+{
+	return fake_absent_share;
+}
+
+static TupleTableSlot *
+fake_scan(WsStore *store)
+{
+	FakeStore  *s = (FakeStore *) store;
+	FakeTable  *t = &s->table;
+
+	if (s->slot == NULL)
+	{
+		s->slot = palloc0(sizeof(TupleTableSlot));
+		ws_helper_stop(s->helper);
+		s->helper = NULL;
+		for (int i = 0; i < 2; i++)
+			if (s->buffers[i] != NULL)
+				ws_account_subtract(s->context.account, s->buffer_size);
+	}
+	if (s->scanned == t->n)
+	{
+		if (s->file >= 0)
+			ws_file_drop(s->context.files, s->file);
+		s->file = -1;
+		return NULL;
+	}
+	s->slot->tts_values = t->values + s->scanned * t->ncols;
+	s->slot->tts_isnull = t->isnull + s->scanned * t->ncols;
+	s->scanned++;
+	return s->slot;
+}
+
 static const WsStoreOps fake_ops = {
 	.name = "fake",
 	.virtual_rows = true,
@@ -706,6 +745,8 @@ static const WsStoreOps fake_ops = {
 	.open = fake_open,
 	.get = fake_get,
 	.seek = fake_seek,
+	.absent = fake_absent,
+	.scan = fake_scan,
 	.close = fake_close,
 };
 
@@ -729,3 +770,40 @@ ws_store_create(const WsStoreContext *context)
 
 #undef INT8
 #undef NONE
+
+/* ---- slots: columns as they are, which a copy has behind an empty header ---- */
+
+static void
+fake_clear(TupleTableSlot *slot)
+{
+}
+
+static HeapTuple
+fake_tuple(TupleTableSlot *slot)
+{
+	Size		bytes = slot->tts_nvalid * sizeof(Datum);
+	Size		hoff = MAXALIGN(SizeofHeapTupleHeader);
+	HeapTuple	tuple = palloc0(HEAPTUPLESIZE + hoff + bytes);
+
+	tuple->t_len = (uint32) (hoff + bytes);
+	tuple->t_data = (HeapTupleHeader) ((char *) tuple + HEAPTUPLESIZE);
+	tuple->t_data->t_hoff = (uint8) hoff;
+	for (int i = 0; i < slot->tts_nvalid; i++)
+		if (!slot->tts_isnull[i])
+			memcpy((char *) tuple->t_data + hoff + i * sizeof(Datum), &slot->tts_values[i], sizeof(Datum));
+	return tuple;
+}
+
+HeapTuple
+ExecFetchSlotHeapTuple(TupleTableSlot *slot, bool materialize, bool *should_free)
+{
+	return fake_tuple(slot);
+}
+
+void
+heap_freetuple(HeapTuple tuple)
+{
+	pfree(tuple);
+}
+
+static const TupleTableSlotOps fake_slot_ops = {.clear = fake_clear, .copy_heap_tuple = fake_tuple};

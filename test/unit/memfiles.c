@@ -123,7 +123,7 @@ memfiles_release(void *arg)
 }
 
 WsFileSet *
-ws_fileset_create(const WsThreads *threads)
+ws_fileset_create(const WsThreads *threads, int64 stays, bool async)
 {
 	WsFileSet  *set = palloc0(sizeof(WsFileSet));
 
@@ -274,9 +274,28 @@ ws_file_appended(WsFileSet *set, int file, Size bytes, int64 size)
 		server_die("%s has not been appended to", memfile(set, file)->name);
 }
 
+#ifndef WS_REAL_DESCRIPTORS
+int
+ws_file_direct(WsFileSet *set, int file, int *cached)
+{
+	return -1;
+}
+#endif
+
 void
 ws_file_read_ahead(WsFileSet *set, int file, Size bytes, int64 offset)
 {
+}
+
+bool
+ws_file_punch(WsFileSet *set, int file, Size bytes, int64 offset)
+{
+	MemFile    *f = memfile(set, file);
+
+	if (!server_in_backend() || offset + (int64) bytes > f->size)
+		server_die("a hole in %s that may not be there", f->name);
+	memset(f->bytes + offset, 0x7F, bytes);
+	return true;
 }
 
 void

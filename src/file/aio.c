@@ -1,0 +1,236 @@
+/*-------------------------------------------------------------------------
+ * aio.c - a reader that has many reads on their way at once: libaio, past the page cache.
+ *
+ * posix_fadvise, which the reader `ahead` relies on, reads nothing ahead where a memory cgroup is at its
+ * limit: the system gives up on pages that it would have to make room for, and each read waits for the
+ * device. Reads that go past the page cache (O_DIRECT) need no pages.  What the cache has is taken from there
+ * (preadv2 with RWF_NOWAIT).
+ *
+ * A read that the device or the file system will not do so is done as the plain reader does it:
+ * when it is waited for.
+ *
+ * Contexts of the kernel belong to the process and are used again, since ending one takes 10 ms and more.
+ * They are taken and given back by the backend alone; in between the reader's user may be a helper.
+ *
+ * Memory: DEPTH operations, in CurrentMemoryContext.  On error nothing may be on its way into memory that
+ * is given back: the reader's memory context waits for it before it goes.
+ *-------------------------------------------------------------------------
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE				/* O_DIRECT, preadv2 */
+#endif
+#include "file/reader.h"
+
+#ifdef HAVE_LIBAIO
+#include <fcntl.h>
+#include <libaio.h>
+#include <sys/uio.h>
+
+#include "utils/memutils.h"
+
+/* Reads on their way at once, at most. */
+#define DEPTH		64
+
+/* Contexts that nobody is using, at most so many. */
+#define MOST_IDLE	16
+
+/* One read on its way. */
+typedef struct Operation
+{
+	struct iocb iocb;			/* must be first */
+	WsRead	   *read;
+	struct Operation *next;		/* of those that are free */
+	bool		done;
+	long		result;			/* bytes, or -errno */
+} Operation;
+
+typedef struct AioReader
+{
+	WsReader	reader;			/* must be first */
+	MemoryContextCallback callback;
+	io_context_t context;		/* or NULL: given back */
+	int			cached;			/* descriptors: through the page cache, and past it */
+	int			direct;
+	int			file;			/* whose these are */
+	int			on_their_way;
+	Operation  *free;
+	Operation	operations[DEPTH];
+} AioReader;
+
+static io_context_t idle[MOST_IDLE];
+static int	nidle = 0;
+
+/* Takes up to DEPTH results, at least `least`.  Callable from helpers. */
+static void
+take_results(AioReader *r, int least)
+{
+	struct io_event events[DEPTH];
+	int			n;
+
+	do
+	{
+		n = io_getevents(r->context, least, DEPTH, events, NULL);
+	} while (n == -EINTR);
+	for (int i = 0; i < n; i++)
+	{
+		Operation  *o = (Operation *) events[i].obj;
+
+		o->done = true;
+		o->result = (long) events[i].res;
+		r->on_their_way--;
+	}
+}
+
+/* Waits for what is on its way, and gives the context back. */
+static void
+end(void *arg)
+{
+	AioReader  *r = arg;
+
+	if (r->context == NULL)
+		return;
+	while (r->on_their_way > 0)
+		take_results(r, r->on_their_way);
+	if (nidle < MOST_IDLE)
+		idle[nidle++] = r->context;
+	else
+		(void) io_destroy(r->context);
+	r->context = NULL;
+}
+
+/* Reads what the page cache has at once; false if it has not all of it. */
+static bool
+read_cached(AioReader *r, WsRead *read)
+{
+	struct iovec to = {read->buffer, read->bytes};
+
+	if (preadv2(r->cached, &to, 1, read->offset, RWF_NOWAIT) != (ssize_t) read->bytes)
+		return false;
+	ws_file_forget(r->reader.files, read->file, read->bytes, read->offset);
+	return true;
+}
+
+static void
+submit_aio(WsReader *reader, WsRead *read)
+{
+	AioReader  *r = (AioReader *) reader;
+	Operation  *o = r->free;
+	struct iocb *iocb;
+
+	ws_reader_queue(reader, read);
+	read->operation = NULL;
+	read->error = 0;
+	read->data = NULL;
+	if (read_cached(r, read))
+	{
+		read->data = read->buffer;
+		return;
+	}
+	if (o == NULL || read->offset % WS_IO_ALIGN != 0 || read->bytes % WS_IO_ALIGN != 0 ||
+		(uintptr_t) read->buffer % WS_IO_ALIGN != 0)
+		return;
+	iocb = &o->iocb;
+	io_prep_pread(iocb, r->direct, read->buffer, read->bytes, read->offset);
+	if (io_submit(r->context, 1, &iocb) != 1)
+		return;
+	r->free = o->next;
+	o->read = read;
+	o->done = false;
+	r->on_their_way++;
+	read->operation = o;
+}
+
+static WsRead *
+wait_aio(WsReader *reader)
+{
+	AioReader  *r = (AioReader *) reader;
+	WsRead	   *read = ws_reader_unqueue(reader);
+	Operation  *o;
+
+	if (read == NULL)
+		return NULL;
+	o = read->operation;
+	if (o != NULL)
+	{
+		while (!o->done)
+			take_results(r, 1);
+		if (o->result == (long) read->bytes)
+			read->data = read->buffer;
+		else if (o->result < 0 && o->result != -EINVAL && o->result != -EAGAIN)
+			read->error = (int) -o->result;
+		o->next = r->free;
+		r->free = o;
+	}
+	/* one that could not be done so, or ended early, which is the file's end or will be said then */
+	if (read->data == NULL && read->error == 0)
+		read->error = ws_file_read(reader->files, read->file, read->buffer, read->bytes, read->offset);
+	read->data = read->buffer;
+	if (read->error == 0)
+		reader->bytes += read->bytes;
+	return read;
+}
+
+static void
+close_aio(WsReader *reader)
+{
+	/* the struct stays for its callback, until the context goes */
+	end(reader);
+}
+
+static const WsReaderOps aio = {submit_aio, wait_aio, close_aio};
+
+/* A context of the kernel; NULL if it gives none. */
+static io_context_t
+take_context(void)
+{
+	io_context_t context = NULL;
+
+	if (nidle > 0)
+		return idle[--nidle];
+	return io_setup(DEPTH, &context) == 0 ? context : NULL;
+}
+#endif							/* HAVE_LIBAIO */
+
+/*
+ * A reader of one file by libaio, in CurrentMemoryContext; NULL if that cannot be: it has not been built
+ * in, the system gives no context (aio-max-nr, seccomp), or the file cannot be read past the page cache
+ * (tmpfs).  The buffers that it reads into outlive that memory context.
+ */
+WsReader *
+ws_reader_aio(WsFileSet *files, int file, bool helper_safe)
+{
+#ifdef HAVE_LIBAIO
+	AioReader  *r;
+	int			cached;
+	int			direct = ws_file_direct(files, file, &cached);
+	io_context_t context;
+
+	if (direct < 0)
+		return NULL;
+	r = palloc0(sizeof(AioReader));
+	context = take_context();
+	if (context == NULL)
+	{
+		pfree(r);
+		return NULL;
+	}
+	r->reader.ops = &aio;
+	r->reader.files = files;
+	r->reader.helper_safe = helper_safe;
+	r->context = context;
+	r->cached = cached;
+	r->direct = direct;
+	r->file = file;
+	for (int i = 0; i < DEPTH; i++)
+	{
+		r->operations[i].next = r->free;
+		r->free = &r->operations[i];
+	}
+	r->callback.func = end;
+	r->callback.arg = r;
+	MemoryContextRegisterResetCallback(CurrentMemoryContext, &r->callback);
+	return &r->reader;
+#else
+	return NULL;
+#endif
+}

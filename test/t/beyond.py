@@ -1,0 +1,168 @@
+#!/usr/bin/python3
+"""Sorts beyond the page cache.  Those that begin again: told to at any row, over every kind of key and row,
+and, in a memory cgroup, because the page cache has lost the spool.  And wiscsort.io_method.  Core says what
+is right."""
+
+import common
+from common import check, equal, explain, healthy, rows, skip
+from memgroup import MemoryGroup, MemoryGroupError
+
+LIMIT = 300                     # MB
+ROWS = 60000
+
+# Alignments of 4 and 8, nulls, rows too long for their header, keys that tie and keys that compare.
+QUERIES = (
+    'SELECT k4, v FROM x ORDER BY k4',
+    'SELECT k8, v, n FROM x ORDER BY k8 DESC',
+    'SELECT few, i FROM x ORDER BY few',
+    'SELECT t, long FROM x ORDER BY t COLLATE "C"',
+    'SELECT t, i, v FROM x ORDER BY t COLLATE "C.utf8" DESC',
+    'SELECT num, long, n FROM x ORDER BY num NULLS FIRST, i',
+    'SELECT * FROM x ORDER BY n, few, i',
+)
+MAKE = """
+CREATE TABLE x AS SELECT i, hashint4(i) AS k4, hashint8(i)::int8 * 65536 AS k8, i %% 3 AS few,
+    repeat('v', i %% 90) AS v, CASE WHEN i %% 5 > 0 THEN i %% 40 END AS n,
+    substr(md5(i::text), 1, i %% 30) AS t, (hashint4(i) / 7.0)::numeric(20, 5) AS num,
+    CASE WHEN i %% 5000 = 0 THEN repeat(md5(i::text), 300 + i %% 500) END AS long
+    FROM generate_series(1, %d) i;
+ALTER TABLE x ALTER long SET STORAGE EXTERNAL;
+ANALYZE x""" % ROWS
+
+
+def told():
+    """wiscsort.debug_again: the rows and their order are those of core, ties those of the first sort."""
+    with common.server(max_parallel_workers_per_gather='0', jit='off') as cluster:
+        cur = cluster.connect(work_mem='256kB').cursor()
+        cur.execute(MAKE)
+        for sql in QUERIES:
+            cur.execute('SET wiscsort.enable = off')
+            wanted = rows(cur, sql)
+            cur.execute("SET wiscsort.enable = on; SET wiscsort.debug_force = on; SET wiscsort.cache_size = '1GB';"
+                        ' RESET wiscsort.debug_again')
+            first = rows(cur, sql)
+            equal(sorted(map(repr, first)), sorted(map(repr, wanted)), 'the rows of core: ' + sql)
+            for at in (0, 1, 4097, ROWS // 2, ROWS - 1, ROWS):
+                cur.execute('SET wiscsort.debug_again = %d' % at)
+                check(rows(cur, sql) == first, 'row %d: %s' % (at, sql))
+        found = explain(cur, 'SELECT k4, v FROM x ORDER BY k4', ', ANALYZE')
+        check('Record Store: spool, then inline' in found and 'Began Again At Row: %d' % ROWS in found,
+              'EXPLAIN says so', found)
+        cur.execute('SET wiscsort.debug_again = %d' % (ROWS + 1))
+        found = explain(cur, 'SELECT k4, v FROM x ORDER BY k4', ', ANALYZE')
+        check('Began Again' not in found, 'not behind the last row', found)
+        cur.execute("SET wiscsort.debug_again = 10; SET temp_file_limit = '1GB'")
+        found = explain(cur, 'SELECT k4, v FROM x ORDER BY k4', ', ANALYZE')
+        check('Began Again' not in found, 'not with temp_file_limit', found)
+        cur.execute("RESET temp_file_limit; SET wiscsort.record_store = 'spool'")
+        found = explain(cur, 'SELECT k4, v FROM x ORDER BY k4', ', ANALYZE')
+        check('Began Again' not in found, 'not with a spool that was asked for', found)
+        healthy(cluster, 'told')
+
+
+def places():
+    """Cursors that scroll, mark and restore, rescans: whatever happens before and after the row."""
+    with common.server(max_parallel_workers_per_gather='0', jit='off') as cluster:
+        cur = cluster.connect(work_mem='256kB', enable_hashjoin='off', enable_nestloop='off').cursor()
+        cur.execute(MAKE)
+        moves = ('FETCH 3000', 'FETCH BACKWARD 2990', 'FETCH 5000', 'FETCH ABSOLUTE 100', 'FETCH 10', 'FETCH LAST',
+                 'FETCH NEXT', 'FETCH PRIOR', 'FETCH BACKWARD 5', 'FETCH ABSOLUTE 7', 'FETCH FIRST')
+        join = 'SELECT count(*), sum(a.i::int8 * b.i) FROM x a JOIN x b ON a.k4 = b.k4 AND a.few = b.few'
+        many = 'SELECT count(*), sum(a.i + b.i) FROM x a JOIN (SELECT * FROM x LIMIT 3000) b ON a.n = b.n'
+
+        def answers():
+            found = []
+            cur.execute('BEGIN; DECLARE c SCROLL CURSOR FOR SELECT i, k8, v FROM x ORDER BY k8, i')
+            for move in moves:
+                found.append(rows(cur, move + ' FROM c'))
+            cur.execute('COMMIT')
+            return found + [rows(cur, join), rows(cur, many)]
+
+        cur.execute('SET wiscsort.enable = off')
+        wanted = answers()
+        cur.execute("SET wiscsort.enable = on; SET wiscsort.debug_force = on; SET wiscsort.cache_size = '1GB'")
+        for at in (-1, 0, 1, 2999, 3001, 6000, ROWS):
+            cur.execute('SET wiscsort.debug_again = %d' % at)
+            equal(answers(), wanted, 'cursor and joins, row %d' % at)
+        healthy(cluster, 'places')
+
+
+def methods():
+    """wiscsort.io_method: the same rows, with work_mem from the least to one merge; where libaio cannot be
+    had, the other way, and EXPLAIN says so."""
+    with common.server(max_parallel_workers_per_gather='0', jit='off') as cluster:
+        cur = cluster.connect().cursor()
+        cur.execute(MAKE)
+        known = rows(cur, "SELECT enumvals FROM pg_settings WHERE name = 'wiscsort.io_method'")[0][0]
+        for sql in QUERIES:
+            cur.execute('SET wiscsort.enable = off')
+            wanted = sorted(map(repr, rows(cur, sql)))
+            cur.execute("SET wiscsort.enable = on; SET wiscsort.debug_force = on; SET wiscsort.record_store = inline")
+            for memory in ('64kB', '300kB', '2MB'):
+                cur.execute("SET work_mem = '%s'" % memory)
+                cur.execute("SET wiscsort.io_method = 'sync'")
+                first = rows(cur, sql)
+                check(sorted(map(repr, first)) == wanted, 'the rows of core, %s: %s' % (memory, sql))
+                for method in known:
+                    cur.execute("SET wiscsort.io_method = '%s'" % method)
+                    check(rows(cur, sql) == first, '%s, %s: %s' % (method, memory, sql))
+        sql = QUERIES[0]
+        cur.execute("SET work_mem = '300kB'")
+        for method in known:
+            cur.execute("SET wiscsort.io_method = '%s'" % method)
+            found = explain(cur, sql, ', ANALYZE')
+            check('I/O Method: ' in found and ('I/O Method: sync' in found) >= (method == 'sync'), method, found)
+        if 'libaio' in known:
+            cancelled(cluster)
+        healthy(cluster, 'methods')
+
+
+def cancelled(cluster):
+    """A sort that is stopped anywhere leaves nothing on its way: the next one has the same memory."""
+    cur = cluster.connect(work_mem='300kB').cursor()
+    cur.execute("SET wiscsort.debug_force = on; SET wiscsort.record_store = inline; SET wiscsort.io_method = 'libaio'")
+    sql = 'SELECT count(v), sum(i) FROM (SELECT * FROM x ORDER BY k8 OFFSET 0) s'
+    cur.execute('SET wiscsort.enable = off')
+    wanted = rows(cur, sql)
+    cur.execute('SET wiscsort.enable = on')
+    for ms in range(5, 400, 13):
+        cur.execute('SET statement_timeout = %d' % ms)
+        try:
+            cur.execute(sql)
+        except common.psycopg2.errors.QueryCanceled:
+            pass
+        cur.execute('SET statement_timeout = 0')
+        if ms % 5 == 0:
+            equal(rows(cur, sql), wanted, 'after a timeout of %d ms' % ms)
+    common.clean(cluster, 'cancelled')
+
+
+def lost():
+    """More rows than the memory cgroup holds, and a setting that says that the page cache has them all."""
+    try:
+        group = MemoryGroup(LIMIT)
+    except MemoryGroupError as e:
+        return skip('a server in a memory cgroup', e)
+    try:
+        with common.server(shared_buffers='16MB', max_parallel_workers_per_gather='0') as cluster:
+            cur = cluster.connect(work_mem='4MB').cursor()
+            cur.execute("CREATE TABLE large AS SELECT hashint8(i) AS k, repeat(md5(i::text), 30) AS v"
+                        ' FROM generate_series(1, 500000) i; ANALYZE large')
+            group.add(cluster.pid)
+            cur = cluster.connect(work_mem='4MB').cursor()
+            cur.execute("SET wiscsort.cache_size = '4GB'; SET wiscsort.debug_force = on")
+            found = explain(cur, 'SELECT * FROM large ORDER BY k', ', ANALYZE')
+            check('Record Store: spool, then inline' in found, 'it begins again', found)
+            sql = 'SELECT count(*), sum(hashtext(v)), bool_and(p <= k) FROM' \
+                  ' (SELECT *, lag(k) OVER () AS p FROM (SELECT * FROM large ORDER BY k OFFSET 0) s) t'
+            found = rows(cur, sql)
+            cur.execute('SET wiscsort.enable = off')
+            equal(found, rows(cur, sql), 'all rows, in order')
+            cur.connection.close()
+            healthy(cluster, 'lost')
+    finally:
+        check(group.close(), 'the cgroup is removed')
+
+
+if __name__ == '__main__':
+    common.run([told, places, methods, lost])
