@@ -192,17 +192,17 @@ take_context(void)
 #endif							/* HAVE_LIBAIO */
 
 /*
- * A reader of one file by libaio, in CurrentMemoryContext; NULL if that cannot be: it has not been built
- * in, the system gives no context (aio-max-nr, seccomp), or the file cannot be read past the page cache
- * (tmpfs).  The buffers that it reads into outlive that memory context.
+ * A reader of blocks of `bytes` bytes of one file by libaio, in CurrentMemoryContext; NULL if that cannot
+ * be: it has not been built in, the system gives no context (aio-max-nr, seccomp), or the file cannot be
+ * read past the page cache (tmpfs).  The buffers that it reads into outlive that memory context.
  */
 WsReader *
-ws_reader_aio(WsFileSet *files, int file, bool helper_safe)
+ws_reader_aio(WsFileSet *files, int file, Size bytes, bool helper_safe)
 {
 #ifdef HAVE_LIBAIO
 	AioReader  *r;
 	int			cached;
-	int			direct = ws_file_direct(files, file, &cached);
+	int			direct = ws_file_direct(files, file, bytes, &cached);
 	io_context_t context;
 
 	if (direct < 0)

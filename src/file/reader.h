@@ -53,7 +53,7 @@ struct WsReader
 
 extern WsReader *ws_reader_plain(WsFileSet *files, bool helper_safe);
 extern WsReader *ws_reader_ahead(WsFileSet *files, bool helper_safe);
-extern WsReader *ws_reader_aio(WsFileSet *files, int file, bool helper_safe);
+extern WsReader *ws_reader_aio(WsFileSet *files, int file, Size bytes, bool helper_safe);
 extern WsReader *ws_reader_mapped(WsFileSet *files, int file, int64 bytes);
 extern void ws_reader_count(WsReader *reader);
 

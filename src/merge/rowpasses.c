@@ -58,7 +58,7 @@ merge_row_runs(WsPasses *p, int n, Size memory, bool recycle)
 	merge = ws_merge_create(f->spec, f->rows, NULL, n);
 	merge->stream.helper_safe &= helper_safe;
 	old = MemoryContextSwitchTo(merge->stream.context);
-	reader = ws_reader_aio(p->files, f->row_home.file, helper_safe);
+	reader = ws_reader_aio(p->files, f->row_home.file, f->row_block, helper_safe);
 	f->stats.reads.async = reader != NULL;
 	if (reader == NULL)
 		reader = ws_reader_ahead(p->files, helper_safe);

@@ -38,7 +38,7 @@ typedef struct WsRequest
 	int64		allowance;		/* bytes of a spool's file; with more, rows travel inside runs */
 	int64		found;			/* the same, whatever is expected */
 	int64		stays;			/* bytes of a file of runs of rows that may stay in the page cache */
-	bool		async;			/* many reads may be on their way at once */
+	Size		async;			/* bytes of a block at most, if many are to be read at once */
 	bool		again;			/* a sort whose spool has left the page cache may begin again */
 	int64		again_at;		/* for tests: it does when that many rows have been got, unless -1 */
 	const char *bound;			/* what that comes from, for EXPLAIN; NULL: there is no such bound */

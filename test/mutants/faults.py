@@ -523,3 +523,31 @@ fault('length in front of a row', FILE, 'escape = *bytes >= LENGTH_ESCAPE ? size
 FILE = 'sort/sorter.c'
 fault('the arena is not changed', FILE, 'if (sorter->travels && sorter->turns != f->turns)',
       'if (sorter->travels && sorter->turns + 1 < f->turns)', 'unit:test_travel')
+
+# --- beyond the page cache: file/aio.c, store/spoolscan.c, sort/again.c, merges of few runs ------
+
+FILE = 'file/aio.c'
+fault('reads are not waited for when memory goes', FILE, 'while (r->on_their_way > 0)', 'while (false)', 'unit:test_aio')
+fault('a read that failed is taken for one that was done', FILE, 'if (o->result == (long) read->bytes)',
+      'if (o->result != 0)', 'unit:test_aio')
+fault('part of a read from the page cache is enough', FILE,
+      'if (preadv2(r->cached, &to, 1, read->offset, RWF_NOWAIT) != (ssize_t) read->bytes)',
+      'if (preadv2(r->cached, &to, 1, read->offset, RWF_NOWAIT) <= 0)', 'unit:test_aio')
+FILE = 'store/spoolscan.c'
+fault('padding is taken for a row', FILE,
+      'return bits != 0 ? here : (int64) TYPEALIGN(8, end) + 8 - WS_ROW_HEADER;', 'return here;', 't:beyond/told')
+fault('a length is taken for a header', FILE, 'row += sizeof(uint64);', '{}', 't:beyond/told')
+fault('holes before they have been read', FILE, 'behind = TYPEALIGN_DOWN(PAGE_BYTES, scan->end);',
+      'behind = TYPEALIGN_DOWN(PAGE_BYTES, scan->end) + PUNCH_STEP;', 't:beyond/lost')
+FILE = 'sort/again.c'
+fault('a row is handed out twice', FILE, 'pass_over(sort->sorter, sort->rows_before - 1, slot);',
+      'pass_over(sort->sorter, sort->rows_before - 2, slot);', 'unit:test_again')
+fault('the mark is lost', FILE, 's->mark_position = first->mark_position;', '{}', 'unit:test_again t:beyond/places')
+FILE = 'merge/passes.c'
+fault('the youngest runs are merged', FILE, 'memcpy(runs, f->runs + end - n, n * sizeof(WsRun));',
+      'memcpy(runs, f->runs, n * sizeof(WsRun));', 'unit:test_travel')
+FILE = 'run/formation.c'
+fault('a helper writes before its turn', FILE,
+      'if (write && (f->spec->exact || p->settled) && !older_waits(f, p) && ws_emit_by_helper(f))',
+      'if (write && (f->spec->exact || p->settled) && ws_emit_by_helper(f))',
+      reason='runs are out of order only if a descriptor for the helper comes free between two pieces')
