@@ -31,15 +31,15 @@
 /*
  * What one sort counts on, of effective_cache_size and of the memory that is there, which its input and
  * others use, too.  (2.4 GB of rows of 100 bytes with 1 GB of memory, core 22 s: 100 MB 11.7 s, 200 MB
- * 12.1 s, 300 MB 13.4 s, 450 MB 22 s.)
+ * 12.1 s, 300 MB 13.4 s, 450 MB 22 s.  Four sorts of 250 MB at once: in files 0.9 of core, travelling 1.5.)
  */
 #define SETTING_SHARE		0.5
-#define MEMORY_SHARE		0.3
+#define MEMORY_SHARE		0.2
 
 /*
  * Blocks of which many are read at once, in bytes at most: larger ones the system reads ahead as well.
- * (1.5 GB of rows of 1 kB with 700 MB, blocks of 256 kB: core 8.1 s, libaio 6.1 s, posix_fadvise 5.3 s; decision 40
- * has those of 8 to 64 kB.)
+ * (1.5 GB of rows of 1 kB with 700 MB, blocks of 256 kB: core 8.1 s, libaio 6.1 s, posix_fadvise 5.3 s;
+ * decision 40 has those of 8 to 64 kB.)
  */
 #define ASYNC_BLOCK			((Size) 64 * 1024)
 
@@ -262,7 +262,7 @@ find_allowance(WsRequest *r)
 		return;
 	r->found = ws_spool_allowance(r->sharers, &r->bound);
 	r->allowance = ws_spool_bytes(r->rows, r->width) > (double) r->found ? 0 : r->found;
-	r->stays = 2 * cache_found(r->sharers, &bound);
+	r->stays = 3 * cache_found(r->sharers, &bound);
 	/* the file would be there a second time where the system cannot shorten it from its beginning */
 	r->again = ws_record_store == WS_STORE_AUTO && temp_file_limit < 0;
 	r->again_at = ws_debug_again;
