@@ -8,7 +8,7 @@ from common import check, equal, explain, healthy, rows, skip
 from memgroup import MemoryGroup, MemoryGroupError
 
 LIMIT = 300                     # MB
-ROWS = 60000
+ROWS = 30000
 
 # Alignments of 4 and 8, nulls, rows too long for their header, keys that tie and keys that compare.
 QUERIES = (
