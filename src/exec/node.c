@@ -109,8 +109,8 @@ exec_sort(CustomScanState *node)
 		sort_input(state);
 
 	if (!ws_sort_get(state->sort,
-					   !ScanDirectionIsBackward(node->ss.ps.state->es_direction),
-					   slot))
+					 !ScanDirectionIsBackward(node->ss.ps.state->es_direction),
+					 slot))
 	{
 		ExecClearTuple(slot);
 		return projection != NULL ? ExecClearTuple(projection->pi_state.resultslot) : slot;

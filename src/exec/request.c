@@ -36,6 +36,9 @@
 #define SETTING_SHARE		0.5
 #define MEMORY_SHARE		0.2
 
+/* Of a file of runs of rows so many times as much may stay in the page cache: what goes is read in order. */
+#define STAYS				3
+
 /*
  * Blocks of which many are read at once, in bytes at most: larger ones the system reads ahead as well.
  * (1.5 GB of rows of 1 kB with 700 MB, blocks of 256 kB: core 8.1 s, libaio 6.1 s, posix_fadvise 5.3 s;
@@ -262,7 +265,7 @@ find_allowance(WsRequest *r)
 		return;
 	r->found = ws_spool_allowance(r->sharers, &r->bound);
 	r->allowance = ws_spool_bytes(r->rows, r->width) > (double) r->found ? 0 : r->found;
-	r->stays = 3 * cache_found(r->sharers, &bound);
+	r->stays = STAYS * cache_found(r->sharers, &bound);
 	/* the file would be there a second time where the system cannot shorten it from its beginning */
 	r->again = ws_record_store == WS_STORE_AUTO && temp_file_limit < 0;
 	r->again_at = ws_debug_again;

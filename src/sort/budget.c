@@ -13,7 +13,7 @@
  *				window over a table
  *
  *	rows that travel	block	W/64, 4 kB to 256 kB; eight average rows if that is W/8 or less.
- *								Smaller, 12 kB and three rows at least, if all runs that are
+ *								Smaller, 12 kB and 24 rows at least, if all runs that are
  *								expected, or half of them, can be merged at once then
  *				write buffer	W/16: a block at least, 1 MB at most
  *				arenas			two with a helper, which share the rest; of each so much goes to
@@ -31,6 +31,7 @@
 
 #define KB				((Size) 1024)
 #define LEAST_BLOCK		(12 * KB)	/* that is chosen to have fewer merges */
+#define LEAST_ROWS		24			/* of such a block: on average half a row of it is lost, 2 % */
 #define CLAMP(x, low, high)		Max((Size) (low), Min((Size) (x), (Size) (high)))
 
 /* The division of request->memory bytes. */
@@ -72,7 +73,7 @@ ws_budget(const WsRequest *request)
 static Size
 block_for_one_merge(Size block, Size memory, Size row, double runs)
 {
-	Size		least = Max(LEAST_BLOCK, TYPEALIGN(WS_IO_ALIGN, 3 * row));
+	Size		least = Max(LEAST_BLOCK, TYPEALIGN(WS_IO_ALIGN, LEAST_ROWS * row));
 	double		fits = (double) memory * WS_MERGED_SHARE / (runs * 1.05 + 2 * WS_ARENAS + 2);
 
 	if (fits >= (double) block || 2 * fits < (double) least)

@@ -38,8 +38,7 @@
 #include "utils/memutils.h"
 
 #define FILE_MAGIC		"wiscsort spool 1\n\0\0\0\0\0\0"
-#define FILE_HEADER		24
-StaticAssertDecl(sizeof(FILE_MAGIC) == FILE_HEADER, "spool file header");
+StaticAssertDecl(sizeof(FILE_MAGIC) == WS_SPOOL_HEADER, "spool file header");
 
 #define MASK_KEEP		0x000F	/* t_infomask bits that describe the data */
 #define FLUSH_ALIGN		8
@@ -96,8 +95,8 @@ ws_spool_create(const WsStoreContext *context)
 	ws_region_commit(spool->region, 16 * 1024);
 	spool->buffer = spool->region->base;
 	spool->room = spool->region->committed;
-	memcpy(spool->buffer, FILE_MAGIC, FILE_HEADER);
-	spool->buffered = FILE_HEADER;
+	memcpy(spool->buffer, FILE_MAGIC, WS_SPOOL_HEADER);
+	spool->buffered = WS_SPOOL_HEADER;
 	return spool;
 }
 

@@ -14,6 +14,7 @@
 
 /* ---- spool.c: a private copy of each row, in arrival order ---- */
 #define WS_SPOOL_BUFFERS	4	/* with a helper that writes them */
+#define WS_SPOOL_HEADER		24	/* bytes of the file before its first row */
 
 /* What storing a value needs to know of its column. */
 typedef struct WsSpoolColumn
@@ -91,6 +92,7 @@ extern char *ws_spool_locate(const WsSpool *spool, uint64 pointer, uint32 *tuple
 extern const WsRowSource *ws_spool_depart(WsSpool *spool, Size *average);
 extern void ws_spool_travel(WsSpool *spool, Size arena_bytes);
 extern void ws_spool_turn(WsSpool *spool, int arena);
+extern void ws_spool_drop_file(WsSpool *spool);
 extern void ws_spool_arrive(WsSpool *spool);
 
 /* Bytes of a row before the place its pointer names. */

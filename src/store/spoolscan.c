@@ -24,7 +24,6 @@
 #define SAMPLES			64
 #define SAMPLE_PAGES	16
 
-#define FILE_BEGIN		24		/* offset behind the file's magic */
 #define READ_STEP		((int64) 1024 * 1024)
 #define READ_AHEAD		((int64) 4 * 1024 * 1024)
 #define PUNCH_STEP		((int64) 16 * 1024 * 1024)
@@ -72,25 +71,12 @@ begin(WsSpool *spool)
 	WsSpoolScan *scan = palloc0(sizeof(WsSpoolScan));
 
 	scan->slot = MakeSingleTupleTableSlot(spool->desc, &TTSOpsHeapTuple);
-	scan->end = FILE_BEGIN;
+	scan->end = WS_SPOOL_HEADER;
 	scan->punches = true;
 	ws_file_read_ahead(spool->files, spool->file, READ_AHEAD, 0);
 	scan->asked = READ_AHEAD;
 	MemoryContextSwitchTo(old);
 	return scan;
-}
-
-/* Ends: no row is in the spool any more. */
-static void
-finish(WsSpool *spool)
-{
-	ExecClearTuple(spool->scan->slot);
-	spool->reader->ops->close(spool->reader);
-	spool->reader = NULL;
-	ws_file_drop(spool->files, spool->file);
-	spool->file = -1;
-	spool->map = NULL;
-	spool->flushed = spool->mapped = 0;
 }
 
 /*
@@ -108,7 +94,8 @@ ws_spool_scan(WsSpool *spool)
 		scan = spool->scan = begin(spool);
 	if (scan->rows == spool->nrows)
 	{
-		finish(spool);
+		ExecClearTuple(scan->slot);
+		ws_spool_drop_file(spool);
 		return NULL;
 	}
 	if (scan->asked < spool->flushed && scan->end + READ_AHEAD > scan->asked)

@@ -98,6 +98,20 @@ use_arena(WsSpool *spool, int i)
 	spool->store.full = false;
 }
 
+/* Deletes the file, if there is one, whose rows nobody needs any more. */
+void
+ws_spool_drop_file(WsSpool *spool)
+{
+	if (spool->file < 0)
+		return;
+	spool->reader->ops->close(spool->reader);
+	spool->reader = NULL;
+	ws_file_drop(spool->files, spool->file);
+	spool->file = -1;
+	spool->map = NULL;
+	spool->flushed = spool->mapped = 0;
+}
+
 /*
  * From now on rows travel, in arenas of `arena_bytes` bytes.  Those that there were have been written as
  * runs.
@@ -105,15 +119,7 @@ use_arena(WsSpool *spool, int i)
 void
 ws_spool_travel(WsSpool *spool, Size arena_bytes)
 {
-	if (spool->file >= 0)
-	{
-		spool->reader->ops->close(spool->reader);
-		spool->reader = NULL;
-		ws_file_drop(spool->files, spool->file);
-		spool->file = -1;
-		spool->map = NULL;
-		spool->flushed = spool->mapped = 0;
-	}
+	ws_spool_drop_file(spool);
 	spool->travels = true;
 	ws_region_destroy(spool->region);
 	spool->arena_bytes = Min(arena_bytes, (Size) WS_PLACE_OFFSETS);

@@ -4,8 +4,7 @@ and, in a memory cgroup, because the page cache has lost the spool.  And wiscsor
 is right."""
 
 import common
-from common import check, equal, explain, healthy, rows, skip
-from memgroup import MemoryGroup, MemoryGroupError
+from common import check, equal, explain, healthy, rows
 
 LIMIT = 300                     # MB
 ROWS = 30000
@@ -137,31 +136,28 @@ def cancelled(cluster):
     common.clean(cluster, 'cancelled')
 
 
+def in_group(group):
+    with common.server(shared_buffers='16MB', max_parallel_workers_per_gather='0') as cluster:
+        cur = cluster.connect(work_mem='4MB').cursor()
+        cur.execute("CREATE TABLE large AS SELECT hashint8(i) AS k, repeat(md5(i::text), 30) AS v"
+                    ' FROM generate_series(1, 500000) i; ANALYZE large')
+        group.add(cluster.pid)
+        cur = cluster.connect(work_mem='4MB').cursor()
+        cur.execute("SET wiscsort.cache_size = '4GB'; SET wiscsort.debug_force = on")
+        found = explain(cur, 'SELECT * FROM large ORDER BY k', ', ANALYZE')
+        check('Record Store: spool, then inline' in found, 'it begins again', found)
+        sql = 'SELECT count(*), sum(hashtext(v)), bool_and(p <= k) FROM' \
+              ' (SELECT *, lag(k) OVER () AS p FROM (SELECT * FROM large ORDER BY k OFFSET 0) s) t'
+        found = rows(cur, sql)
+        cur.execute('SET wiscsort.enable = off')
+        equal(found, rows(cur, sql), 'all rows, in order')
+        cur.connection.close()
+        healthy(cluster, 'lost')
+
+
 def lost():
     """More rows than the memory cgroup holds, and a setting that says that the page cache has them all."""
-    try:
-        group = MemoryGroup(LIMIT)
-    except MemoryGroupError as e:
-        return skip('a server in a memory cgroup', e)
-    try:
-        with common.server(shared_buffers='16MB', max_parallel_workers_per_gather='0') as cluster:
-            cur = cluster.connect(work_mem='4MB').cursor()
-            cur.execute("CREATE TABLE large AS SELECT hashint8(i) AS k, repeat(md5(i::text), 30) AS v"
-                        ' FROM generate_series(1, 500000) i; ANALYZE large')
-            group.add(cluster.pid)
-            cur = cluster.connect(work_mem='4MB').cursor()
-            cur.execute("SET wiscsort.cache_size = '4GB'; SET wiscsort.debug_force = on")
-            found = explain(cur, 'SELECT * FROM large ORDER BY k', ', ANALYZE')
-            check('Record Store: spool, then inline' in found, 'it begins again', found)
-            sql = 'SELECT count(*), sum(hashtext(v)), bool_and(p <= k) FROM' \
-                  ' (SELECT *, lag(k) OVER () AS p FROM (SELECT * FROM large ORDER BY k OFFSET 0) s) t'
-            found = rows(cur, sql)
-            cur.execute('SET wiscsort.enable = off')
-            equal(found, rows(cur, sql), 'all rows, in order')
-            cur.connection.close()
-            healthy(cluster, 'lost')
-    finally:
-        check(group.close(), 'the cgroup is removed')
+    common.limited(LIMIT, in_group)
 
 
 if __name__ == '__main__':

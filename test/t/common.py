@@ -21,6 +21,7 @@ import psycopg2
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, os.pardir, os.pardir, 'tools'))
 from cluster import Cluster, end_if_told  # noqa: E402
+from memgroup import MemoryGroup, MemoryGroupError  # noqa: E402
 
 FORCED = {'wiscsort.enable': 'on', 'wiscsort.debug_force': 'on', 'wiscsort.threshold': '0'}
 options = None
@@ -75,6 +76,18 @@ def server(preload=True, **settings):
     if preload and not options.core:
         settings.setdefault('session_preload_libraries', 'wiscsort')
     return Cluster(options.pg_config, settings)
+
+
+def limited(megabytes, test):
+    """test(group) with a memory cgroup of so many MB; skipped where there is none to be had."""
+    try:
+        group = MemoryGroup(megabytes)
+    except MemoryGroupError as e:
+        return skip('a server in a memory cgroup', e)
+    try:
+        test(group)
+    finally:
+        check(group.close(), 'the cgroup is removed')
 
 
 def checksums(wanted):

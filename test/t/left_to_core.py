@@ -3,8 +3,7 @@
 the page cache of the server's memory cgroup, and comparison functions that would decide too much."""
 
 import common
-from common import check, explain, healthy, skip
-from memgroup import MemoryGroup, MemoryGroupError
+from common import check, explain, healthy
 
 LIMIT = 300                     # MB
 
@@ -13,50 +12,47 @@ def plan(cur, sql):
     return explain(cur, sql, ', VERBOSE')
 
 
+def in_group(group):
+    with common.server(shared_buffers='16MB', max_parallel_workers_per_gather='0') as cluster:
+        cur = cluster.connect(work_mem='4MB').cursor()
+        cur.execute("CREATE TABLE small AS SELECT hashint8(i) AS k, repeat('x', 80) AS v"
+                    ' FROM generate_series(1, 300000) i')
+        cur.execute("CREATE TABLE large AS SELECT hashint8(i) AS k, repeat(md5(i::text), 31) AS v"
+                    ' FROM generate_series(1, 300000) i')
+        cur.execute('ANALYZE')
+        for table in ('small', 'large'):
+            found = plan(cur, 'SELECT * FROM %s ORDER BY k' % table)
+            check('WiscSort' in found, table + ': taken where memory is enough', found)
+        group.add(cluster.pid)
+        cur = cluster.connect(work_mem='4MB').cursor()
+        with open('/proc/%d/cgroup' % common.backend(cur)) as f:
+            check('wiscsort-' in f.read(), 'the backend is in the cgroup')
+        found = plan(cur, 'SELECT * FROM small ORDER BY k')
+        check('(WiscSort)' in found, 'small: taken in the cgroup, too', found)
+        found = plan(cur, 'SELECT * FROM large ORDER BY k')
+        check('(WiscSort)' in found, 'large: taken in the cgroup', found)
+        for setting, bound in ('4GB', 'memory cgroup'), ('64MB', 'effective_cache_size'), ('64GB', 'memory cgroup'):
+            cur.execute("SET effective_cache_size = '%s'" % setting)
+            found = explain(cur, 'SELECT * FROM large ORDER BY k', ', VERBOSE, ANALYZE')
+            check('Record Store: inline' in found and 'Cache Bound: ' + bound in found,
+                  'large: rows travel, effective_cache_size = %s' % setting, found)
+        cur.execute("SET wiscsort.record_store = 'spool'; SET effective_cache_size = '4GB'")
+        found = plan(cur, 'SELECT * FROM large ORDER BY k')
+        check('(WiscSort)' not in found and 'left to core' in found and 'memory cgroup' in found,
+              'large with a spool: left to core in the cgroup, and EXPLAIN says so', found)
+        for setting in ('64MB', '64GB'):
+            cur.execute("SET effective_cache_size = '%s'" % setting)
+            found = plan(cur, 'SELECT * FROM large ORDER BY k')
+            check('(WiscSort)' not in found, 'large with a spool: effective_cache_size = %s' % setting, found)
+        cur.execute("SET wiscsort.enable = off")
+        found = plan(cur, 'SELECT * FROM large ORDER BY k')
+        check('WiscSort' not in found, 'nothing is said with enable = off', found)
+        cur.connection.close()
+        healthy(cluster, 'memory cgroup')
+
+
 def memory_cgroup():
-    try:
-        group = MemoryGroup(LIMIT)
-    except MemoryGroupError as e:
-        return skip('a server in a memory cgroup', e)
-    try:
-        with common.server(shared_buffers='16MB', max_parallel_workers_per_gather='0') as cluster:
-            cur = cluster.connect(work_mem='4MB').cursor()
-            cur.execute("CREATE TABLE small AS SELECT hashint8(i) AS k, repeat('x', 80) AS v"
-                        ' FROM generate_series(1, 300000) i')
-            cur.execute("CREATE TABLE large AS SELECT hashint8(i) AS k, repeat(md5(i::text), 31) AS v"
-                        ' FROM generate_series(1, 300000) i')
-            cur.execute('ANALYZE')
-            for table in ('small', 'large'):
-                found = plan(cur, 'SELECT * FROM %s ORDER BY k' % table)
-                check('WiscSort' in found, table + ': taken where memory is enough', found)
-            group.add(cluster.pid)
-            cur = cluster.connect(work_mem='4MB').cursor()
-            with open('/proc/%d/cgroup' % common.backend(cur)) as f:
-                check('wiscsort-' in f.read(), 'the backend is in the cgroup')
-            found = plan(cur, 'SELECT * FROM small ORDER BY k')
-            check('(WiscSort)' in found, 'small: taken in the cgroup, too', found)
-            found = plan(cur, 'SELECT * FROM large ORDER BY k')
-            check('(WiscSort)' in found, 'large: taken in the cgroup', found)
-            for setting, bound in ('4GB', 'memory cgroup'), ('64MB', 'effective_cache_size'), ('64GB', 'memory cgroup'):
-                cur.execute("SET effective_cache_size = '%s'" % setting)
-                found = explain(cur, 'SELECT * FROM large ORDER BY k', ', VERBOSE, ANALYZE')
-                check('Record Store: inline' in found and 'Cache Bound: ' + bound in found,
-                      'large: rows travel, effective_cache_size = %s' % setting, found)
-            cur.execute("SET wiscsort.record_store = 'spool'; SET effective_cache_size = '4GB'")
-            found = plan(cur, 'SELECT * FROM large ORDER BY k')
-            check('(WiscSort)' not in found and 'left to core' in found and 'memory cgroup' in found,
-                  'large with a spool: left to core in the cgroup, and EXPLAIN says so', found)
-            for setting in ('64MB', '64GB'):
-                cur.execute("SET effective_cache_size = '%s'" % setting)
-                found = plan(cur, 'SELECT * FROM large ORDER BY k')
-                check('(WiscSort)' not in found, 'large with a spool: effective_cache_size = %s' % setting, found)
-            cur.execute("SET wiscsort.enable = off")
-            found = plan(cur, 'SELECT * FROM large ORDER BY k')
-            check('WiscSort' not in found, 'nothing is said with enable = off', found)
-            cur.connection.close()
-            healthy(cluster, 'memory cgroup')
-    finally:
-        check(group.close(), 'the cgroup is removed')
+    common.limited(LIMIT, in_group)
 
 
 def formats():
