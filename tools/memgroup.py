@@ -32,11 +32,11 @@ class MemoryGroup:
     """A group of so many MB, until close()."""
 
     def __init__(self, megabytes):
-        parent, limit = _own()
+        parent, self._limit = _own()
         self.path = os.path.join(parent, 'wiscsort-%d' % os.getpid())
         try:
             os.mkdir(self.path)
-            self._write(limit, megabytes << 20)
+            self.limit(megabytes)
         except OSError as error:
             self.close()
             raise MemoryGroupError('a memory cgroup of %d MB: %s' % (megabytes, error))
@@ -44,6 +44,10 @@ class MemoryGroup:
     def _write(self, name, value):
         with open(os.path.join(self.path, name), 'w') as f:
             f.write(str(value))
+
+    def limit(self, megabytes):
+        """Changes how many MB it has."""
+        self._write(self._limit, megabytes << 20)
 
     def add(self, pid):
         """Puts a process into the group, and so its future children."""
