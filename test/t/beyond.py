@@ -4,7 +4,7 @@ and, in a memory cgroup, because the page cache has lost the spool.  And wiscsor
 is right."""
 
 import common
-from common import check, equal, explain, healthy, rows
+from common import check, equal, explain, healthy, rows, set_timeout
 
 LIMIT = 300                     # MB
 ROWS = 30000
@@ -125,12 +125,12 @@ def cancelled(cluster):
     wanted = rows(cur, sql)
     cur.execute('SET wiscsort.enable = on')
     for ms in range(5, 400, 13):
-        cur.execute('SET statement_timeout = %d' % ms)
+        set_timeout(cur, ms)
         try:
             cur.execute(sql)
         except common.psycopg2.errors.QueryCanceled:
             pass
-        cur.execute('SET statement_timeout = 0')
+        set_timeout(cur, 0)
         if ms % 5 == 0:
             equal(rows(cur, sql), wanted, 'after a timeout of %d ms' % ms)
     common.clean(cluster, 'cancelled')

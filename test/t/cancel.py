@@ -14,7 +14,8 @@ import time
 import psycopg2
 
 import common
-from common import cancelled, check, clean, equal, error, healthy, rows, session, usable, uses, value
+from common import (cancelled, check, clean, equal, error, healthy, rows, session, set_timeout, usable,
+                    uses, value)
 
 LATENCY = 1.0
 CANCELED, TERMINATED = '57014', '57P01'
@@ -42,14 +43,6 @@ def tables(cluster):
     cur.execute("CREATE TABLE wide AS SELECT i AS k, repeat('x', 900) AS pad FROM"
                 ' generate_series(1, 100000) i')
     cur.execute('ANALYZE')
-
-
-def set_timeout(cur, ms):
-    """Sets statement_timeout; the one in force may hit this statement too."""
-    for _ in range(20):
-        if error(cur, 'SET statement_timeout = %d' % ms)[0] is None:
-            return
-    raise RuntimeError('statement_timeout cannot be set')
 
 
 def fractions():

@@ -143,6 +143,14 @@ def error(cur, sql):
     return None, ''
 
 
+def set_timeout(cur, ms):
+    """Sets statement_timeout; the one in force may hit this statement too."""
+    for _ in range(20):
+        if error(cur, 'SET statement_timeout = %d' % ms)[0] is None:
+            return
+    raise RuntimeError('statement_timeout cannot be set')
+
+
 def backend(cur):
     return value(cur, 'SELECT pg_backend_pid()')
 
