@@ -30,7 +30,8 @@ SIDES = ('core', 'wiscsort')
 NEEDED = ('date', 'run', 'case', 'name')
 # Lines that agree in these measured the same thing.
 MEASURED = ('shape', 'width', 'key', 'distribution', 'work_mem', 'cache', 'rows', 'consume', 'settings',
-            'core_settings', 'core_only', 'clients', 'memory', 'create', 'select', 'order_by', 'count')
+            'core_settings', 'core_only', 'clients', 'memory', 'create', 'select', 'order_by', 'count',
+            'table', 'wanted', 'block_kb', 'reads', 'assist')
 # Server settings that say nothing about a time.
 IDLE_SETTINGS = ('DateStyle', 'TimeZone', 'lc_*', 'log_*', 'logging_collector', 'port', 'listen_addresses',
                  'unix_socket_directories', 'default_text_search_config', 'max_connections',
@@ -228,6 +229,16 @@ def neighbour_line(run, description, pairs, alone, ratio, error=None):
         line['ratios'] = _ratios(counted)
     else:
         line['error'] = error[:500]
+    line.update(_place(run))
+    return line
+
+
+def merge_line(run, number, of, cell):
+    """The line of one way to read in a run of bench/fmsort."""
+    line = _run(run, number, of)
+    line.update(case='fmsort', shape='merge', complete=True)
+    line.update((name, _short(value, 5) if isinstance(value, (float, list)) else value)
+                for name, value in cell.items())
     line.update(_place(run))
     return line
 

@@ -19,6 +19,9 @@ int			ws_sort_threads = -1;
 int			ws_write_threads = -1;
 int			ws_max_threads = 4;
 int			ws_io_method = WS_IO_AUTO;
+int			ws_merge_read = WS_MERGE_AUTO;
+int			ws_assist_blocks = -1;
+int			ws_block_size = -1;
 bool		ws_prefetch_joins = true;
 bool		ws_debug_force = false;
 int			ws_debug_again = -1;
@@ -44,6 +47,14 @@ static const struct config_enum_entry io_methods[] = {
 	{"auto", WS_IO_AUTO, false},
 	{"sync", WS_IO_SYNC, false},
 	{"libaio", WS_IO_LIBAIO, false},
+	{NULL, 0, false}
+};
+
+static const struct config_enum_entry merge_reads[] = {
+	{"auto", WS_MERGE_AUTO, false},
+	{"block", WS_MERGE_BLOCK, false},
+	{"double", WS_MERGE_DOUBLE, false},
+	{"read_order", WS_MERGE_READ_ORDER, false},
 	{NULL, 0, false}
 };
 
@@ -101,6 +112,23 @@ ws_define_settings(void)
 							 "auto: libaio for blocks of up to 64 kB, if wiscsort has been built with it.",
 							 &ws_io_method, WS_IO_AUTO, io_methods, PGC_USERSET,
 							 0, NULL, NULL, NULL);
+	DefineCustomEnumVariable("wiscsort.merge_read",
+							 "Chooses the order in which a merge of runs of rows reads their blocks.",
+							 "read_order: as the merge is going to need them, ahead of it. "
+							 "double: of each run the next one while one is in use. "
+							 "block: each when it is needed. auto: read_order.",
+							 &ws_merge_read, WS_MERGE_AUTO, merge_reads, PGC_USERSET,
+							 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("wiscsort.assist_blocks",
+							"Sets how many blocks a merge reads ahead in the read order.",
+							"-1 means 64, if memory allows it.",
+							&ws_assist_blocks, -1, -1, 64, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("wiscsort.block_size",
+							"Sets the size of the blocks of runs.",
+							"Rounded down to a multiple of 4 kB, and to an eighth of work_mem at most. "
+							"-1 means by work_mem, the width of rows and their number.",
+							&ws_block_size, -1, -1, 1024, PGC_USERSET,
+							GUC_UNIT_KB, NULL, NULL, NULL);
 	DefineCustomIntVariable("wiscsort.read_threads",
 							"Sets the number of threads that merge and fetch rows ahead of "
 							"a big sort's reader.",

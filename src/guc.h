@@ -31,6 +31,14 @@ typedef enum WsIoMethod
 	WS_IO_LIBAIO
 } WsIoMethod;
 
+typedef enum WsMergeReadSetting
+{
+	WS_MERGE_AUTO,
+	WS_MERGE_BLOCK,
+	WS_MERGE_DOUBLE,
+	WS_MERGE_READ_ORDER
+} WsMergeReadSetting;
+
 typedef enum WsDirectRead
 {
 	WS_DIRECT_AUTO,
@@ -48,7 +56,10 @@ extern int	ws_read_threads;	/* -1 = chosen */
 extern int	ws_sort_threads;
 extern int	ws_write_threads;
 extern int	ws_max_threads;
-extern int	ws_io_method;
+extern int	ws_io_method;		/* WsIoMethod */
+extern int	ws_merge_read;		/* WsMergeReadSetting */
+extern int	ws_assist_blocks;	/* -1 = chosen */
+extern int	ws_block_size;		/* kB; -1 = chosen */
 extern bool ws_prefetch_joins;
 extern bool ws_debug_force;
 extern int	ws_debug_again;

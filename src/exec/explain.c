@@ -83,6 +83,9 @@ kilobytes(int64 bytes)
 	return (bytes + 1023) / 1024;
 }
 
+/* Of wiscsort.merge_read. */
+static const char *const methods[] = {"read_order", "block", "double"};
+
 /* ExplainCustomScan callback. */
 void
 ws_explain(CustomScanState *node, List *ancestors, ExplainState *es)
@@ -117,6 +120,8 @@ ws_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 	if (s->runs.reads.blocks > 0)
 	{
 		ExplainPropertyInteger("Read Order Blocks", NULL, (int64) s->runs.reads.blocks, es);
+		if (es->verbose)
+			ExplainPropertyText("Merge Read", methods[s->runs.reads.method], es);
 		ExplainPropertyText("I/O Method", s->runs.reads.async ? "libaio" : "sync", es);
 		ExplainPropertyInteger("Read Stalls", NULL, (int64) s->runs.reads.stalls, es);
 		if (es->timing)

@@ -284,6 +284,10 @@ ws_request_resolve(WsRequest *r)
 	r->direct_always = ws_direct_read == WS_DIRECT_ON;
 	r->direct_never = ws_direct_read == WS_DIRECT_OFF;
 	r->async = ws_io_method == WS_IO_SYNC ? 0 : ws_io_method == WS_IO_LIBAIO ? MaxAllocSize : ASYNC_BLOCK;
+	r->reads.method = ws_merge_read == WS_MERGE_BLOCK ? WS_READ_BLOCK :
+		ws_merge_read == WS_MERGE_DOUBLE ? WS_READ_DOUBLE : WS_READ_ORDER;
+	r->reads.assist = ws_assist_blocks;
+	r->block = (Size) Max(ws_block_size, 0) * 1024;
 	r->threads.read = resolve_threads(ws_read_threads);
 	r->threads.sort = resolve_threads(ws_sort_threads);
 	r->threads.write = resolve_threads(ws_write_threads);

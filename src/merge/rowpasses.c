@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  * rowpasses.c - merges of runs of rows: into one run, and the final one.
  *
- * Memory goes to three things: a block of each run; blocks more to read ahead into (run/rowread.c); and,
- * if the rest is enough for it, the buffers by which a merge gathers.
+ * Memory goes to three things: a block of each run; blocks more to read ahead into (run/rowread.c), 64 unless
+ * the request says otherwise; and, if the rest is enough for it, the buffers by which a merge gathers.
  *
  * On error nothing is left that its owners do not clean up.
  *-------------------------------------------------------------------------
@@ -11,9 +11,8 @@
 
 #include "miscadmin.h"
 
-/* Blocks to read ahead into, at most and at least. */
-#define MOST_ASSIST		((Size) 64)
-#define LEAST_ASSIST	((Size) 1)
+/* Blocks to read ahead into, unless a number was asked for. */
+#define ASSIST			64
 
 /* Entries of rows moved from a merge to a run at a time. */
 #define BATCH_ENTRIES	512
@@ -28,6 +27,25 @@ arrival_order(const void *a, const void *b)
 	return (x->arrival > y->arrival) - (x->arrival < y->arrival);
 }
 
+/* Sets how many blocks there have to be besides those of n runs, and how many are of use. */
+static void
+blocks_ahead(const WsMergeReads *reads, int n, Size *least, Size *most)
+{
+	switch (reads->method)
+	{
+		case WS_READ_ORDER:
+			*most = reads->assist < 0 ? ASSIST : reads->assist;
+			*least = Min(*most, 1);
+			break;
+		case WS_READ_BLOCK:
+			*most = *least = 0;
+			break;
+		case WS_READ_DOUBLE:
+			*most = *least = n;
+			break;
+	}
+}
+
 /*
  * A merge of the first n live runs through `memory` bytes, some of which the block starts have already.  With
  * `recycle` the disk that they have is written to as they are read.
@@ -40,6 +58,8 @@ merge_row_runs(WsPasses *p, int n, Size memory, bool recycle)
 	Size		share = ws_gather_share(n);
 	Size		gather = TYPEALIGN(WS_IO_ALIGN, 2 * n * share * sizeof(WsEntry));
 	Size		order = f->max_starts * sizeof(WsBlockStart) + f->nstarts * 16;
+	Size		least = 0;
+	Size		most = 0;
 	Size		buffers;
 	char	   *base;
 	WsMerge    *merge;
@@ -49,10 +69,11 @@ merge_row_runs(WsPasses *p, int n, Size memory, bool recycle)
 
 	qsort(f->runs, n, sizeof(WsRun), arrival_order);
 	memory -= Min(order, memory / 2);
-	if (gather + (n + LEAST_ASSIST) * f->row_block > memory)
+	blocks_ahead(&f->row_reads, n, &least, &most);
+	if (gather + (n + least) * f->row_block > memory)
 		gather = 0;
 	buffers = (memory - Min(gather, memory)) / f->row_block;
-	buffers = Max(Min(buffers, n + MOST_ASSIST), n + LEAST_ASSIST);
+	buffers = Max(Min(buffers, n + most), n + least);
 
 	base = ws_indexmap_borrow(f->map, buffers * f->row_block + gather);
 	merge = ws_merge_create(f->spec, f->rows, NULL, n);
@@ -63,7 +84,8 @@ merge_row_runs(WsPasses *p, int n, Size memory, bool recycle)
 	if (reader == NULL)
 		reader = ws_reader_ahead(p->files, helper_safe);
 	in = ws_rows_in_create(reader, f->source, &f->row_home, recycle,
-						   &f->stats.reads, f->runs, n, f->starts, f->nstarts, base, buffers);
+						   f->row_reads.method, &f->stats.reads, f->runs, n, f->starts, f->nstarts,
+						   base, buffers);
 	MemoryContextSwitchTo(old);
 	base += buffers * f->row_block;
 	for (int i = 0; i < n; i++)
@@ -152,6 +174,6 @@ ws_rows_stream(WsPasses *p)
 	f->map->room = 0;
 	base = ws_indexmap_borrow(f->map, buffers * f->row_block);
 	in = ws_rows_in_create(ws_reader_plain(p->files, helper_safe), f->source, &f->row_home, false,
-						   &f->stats.reads, f->runs, 1, f->starts, f->nstarts, base, buffers);
+						   WS_READ_ORDER, &f->stats.reads, f->runs, 1, f->starts, f->nstarts, base, buffers);
 	return ws_stream_of_rows(in, &f->runs[0], helper_safe, f->block_rows);
 }

@@ -424,12 +424,12 @@ ws_formation_limit(WsFormation *f, Size bytes, Size block_size)
 
 /*
  * From now on rows travel: runs are of rows of `source`, with blocks of `block_size` bytes, written through a
- * buffer of `buffer_bytes`; `memory` bytes are there for merging them.  To be followed by
- * ws_formation_limit_rows, before which nothing is added but what ws_formation_flush writes.
+ * buffer of `buffer_bytes`; `memory` bytes are there for merging them, which reads as `reads` says.  To be
+ * followed by ws_formation_limit_rows, before which nothing is added but what ws_formation_flush writes.
  */
 void
 ws_formation_travel(WsFormation *f, const WsRowSource *source, Size block_size,
-					Size buffer_bytes, Size memory)
+					Size buffer_bytes, Size memory, WsMergeReads reads)
 {
 	char	   *buffer = MemoryContextAllocHuge(GetMemoryChunkContext(f), buffer_bytes + WS_IO_ALIGN);
 
@@ -437,6 +437,7 @@ ws_formation_travel(WsFormation *f, const WsRowSource *source, Size block_size,
 	f->source = source;
 	f->row_block = block_size;
 	f->row_memory = memory;
+	f->row_reads = reads;
 	f->row_buffer = (char *) TYPEALIGN(WS_IO_ALIGN, buffer);
 	f->row_buffer_bytes = buffer_bytes;
 	/* what is in memory becomes one run a piece, and a row larger than all of it may come behind */
@@ -479,7 +480,8 @@ ws_formation_limit_rows(WsFormation *f, Size bytes, int pieces)
 	ws_region_shrink(map->region, 0);
 	map->room = 0;
 	/* the others of the merges' buffers are for reading ahead, and for handing rows out */
-	f->fan_in = (int) Max(2, Min(f->row_memory / f->row_block * WS_MERGED_SHARE, 4096));
+	f->fan_in = (int) Max(2, Min((double) (f->row_memory / f->row_block) *
+								 (f->row_reads.method == WS_READ_DOUBLE ? 0.5 : 1) * WS_MERGED_SHARE, 4096));
 	map->capacity = Min(map->capacity, Max(4, TYPEALIGN_DOWN(4, Min(capacity, WS_PIECE_ENTRIES))) * pieces);
 	lay_out_pieces(f, map->capacity / pieces);
 	open_piece(f, 0);

@@ -11,6 +11,9 @@
  * than this.  A block that is not on its way is then read at once, into the buffer that its run has used
  * up, so that the order may be wrong at the price of a wait, and nothing can get stuck.
  *
+ * To compare with, a merge can read as others do (WsMergeRead, the three of FMsort's Table 5): each block
+ * when it is needed; or into two buffers a run, the next block while the one before is in use.
+ *
  * Rows are used where they are: the entries that a block brings point to them, by place and offset (run.h).
  * They are valid until the next block of the same run is asked for.
  *
@@ -55,12 +58,13 @@ struct WsRowsIn
 	const WsRowSource *source;
 	WsRowFile  *home;
 	bool		recycle;		/* blocks that have been read make room for others */
+	WsMergeRead method;
 	Size		counted;		/* bytes, in the file's account */
 	Run		   *runs;
 	int			nruns;
 	Slot	   *free;
 	int			on_their_way;	/* blocks */
-	Size		assist;			/* buffers that may still be used to read ahead */
+	Size		assist;			/* buffers that may still be used to read ahead in the read order */
 	uint32	   *order;			/* runs, by the first entries of their blocks */
 	uint32		norder;
 	uint32		at;				/* the next of it to be asked for */
@@ -88,8 +92,8 @@ compare_starts(const void *a, const void *b)
 }
 
 /*
- * Finds where the blocks of these runs are, and sorts all but the first ones by the entries that they
- * begin with.
+ * Finds where the blocks of these runs are, and, for the read order, sorts all but the first ones by the
+ * entries that they begin with.
  */
 static void
 make_order(WsRowsIn *in, const WsRun *runs, const WsBlockStart *starts, uint32 nstarts)
@@ -124,6 +128,9 @@ make_order(WsRowsIn *in, const WsRun *runs, const WsBlockStart *starts, uint32 n
 		mine[n] = starts[i];
 		mine[n++].run = (uint32) (*found - runs);
 	}
+	in->stats->blocks += n;
+	if (in->method != WS_READ_ORDER)
+		n = 0;
 	qsort(mine, n, sizeof(WsBlockStart), compare_starts);
 	in->order = MemoryContextAllocHuge(CurrentMemoryContext, Max(n, 1) * sizeof(uint32));
 	for (uint32 i = 0; i < n; i++)
@@ -134,7 +141,6 @@ make_order(WsRowsIn *in, const WsRun *runs, const WsBlockStart *starts, uint32 n
 		in->runs[i].ordered = 1;
 	}
 	in->norder = n;
-	in->stats->blocks += n;
 	in->counted += (n + in->nruns) * 2 * sizeof(uint32);
 	pfree(mine);
 	pfree(by_number);
@@ -179,16 +185,16 @@ read_ahead(WsRowsIn *in)
 }
 
 /*
- * Starts reading `nruns` runs of one block size through `nbuffers` buffers, more than there are runs,
- * which lie one behind the other at `buffers`, aligned to 4096 bytes.  `starts` has the block starts of
- * these runs, and perhaps of others.  Run number i has place WS_ARENAS + i of source->places.  Allocates
- * in CurrentMemoryContext; counts in home->account what is not the caller's, and in `stats` what it does.
- * With `recycle`, for the backend alone, other blocks may be written where those were that have been
- * read.  `reader` is closed by ws_rows_in_free.
+ * Starts reading `nruns` runs of one block size through `nbuffers` buffers, which lie one behind the other
+ * at `buffers`, aligned to 4096 bytes: at least as many as there are runs, or twice as many to read into two
+ * of each.  `starts` has the block starts of these runs, and perhaps of others.  Run number i has place
+ * WS_ARENAS + i of source->places.  Allocates in CurrentMemoryContext; counts in home->account what is not
+ * the caller's, and in `stats` what it does.  With `recycle`, for the backend alone, other blocks may be
+ * written where those were that have been read.  `reader` is closed by ws_rows_in_free.
  */
 WsRowsIn *
 ws_rows_in_create(WsReader *reader, const WsRowSource *source, WsRowFile *home, bool recycle,
-				  WsReadStats *stats,
+				  WsMergeRead method, WsReadStats *stats,
 				  const WsRun *runs, int nruns, const WsBlockStart *starts, uint32 nstarts,
 				  char *buffers, Size nbuffers)
 {
@@ -196,11 +202,12 @@ ws_rows_in_create(WsReader *reader, const WsRowSource *source, WsRowFile *home, 
 	Slot	   *all = palloc0(nbuffers * sizeof(Slot));
 	WsPlaces   *places = source->places;
 
-	Assert(nbuffers > (Size) nruns);
+	Assert(nbuffers >= (Size) nruns * (method == WS_READ_DOUBLE ? 2 : 1));
 	in->reader = reader;
 	in->source = source;
 	in->home = home;
 	in->recycle = recycle;
+	in->method = stats->method = method;
 	in->stats = stats;
 	in->nruns = nruns;
 	in->runs = palloc0(nruns * sizeof(Run));
@@ -375,6 +382,8 @@ ws_rows_in_next(WsRowsIn *in, int run, Size *n, WsEntry *following)
 	r->block++;
 	*n = block->nentries;
 	*following = r->block == r->run.blocks ? WS_ENTRY_MAX : block->next;
+	if (in->method == WS_READ_DOUBLE && r->first == NULL && r->block < r->run.blocks)
+		submit_block(in, r, r->block);
 	read_ahead(in);
 	return ws_rowblock_entries(block);
 }

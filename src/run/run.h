@@ -193,6 +193,20 @@ extern WsRun ws_rows_write_end(WsRowWriter *w);
 /* ---- rowread.c ---- */
 typedef struct WsRowsIn WsRowsIn;
 
+/* How a merge reads the blocks of its runs (rowread.c). */
+typedef enum WsMergeRead
+{
+	WS_READ_ORDER,
+	WS_READ_BLOCK,
+	WS_READ_DOUBLE
+} WsMergeRead;
+
+typedef struct WsMergeReads
+{
+	WsMergeRead method;
+	int			assist;			/* of the read order: blocks to read ahead, -1: as many as are good */
+} WsMergeReads;
+
 /* What reading has done, for EXPLAIN. */
 typedef struct WsReadStats
 {
@@ -200,12 +214,13 @@ typedef struct WsReadStats
 	uint64		stalls;			/* times that a block was waited for, longer than WS_STALL_US */
 	uint64		stalled_us;		/* by all waits */
 	bool		async;			/* many reads were on their way at once */
+	WsMergeRead method;
 } WsReadStats;
 
 #define WS_STALL_US		20
 
 extern WsRowsIn *ws_rows_in_create(WsReader *reader, const WsRowSource *source, WsRowFile *home, bool recycle,
-								   WsReadStats *stats, const WsRun *runs, int nruns,
+								   WsMergeRead method, WsReadStats *stats, const WsRun *runs, int nruns,
 								   const WsBlockStart *starts, uint32 nstarts,
 								   char *buffers, Size nbuffers);
 extern const WsEntry *ws_rows_in_next(WsRowsIn *in, int run, Size *n, WsEntry *following);
@@ -267,6 +282,7 @@ typedef struct WsFormation
 	WsRowFile	row_home;
 	Size		row_block;		/* bytes */
 	Size		row_memory;		/* bytes that merges of such runs may use */
+	WsMergeReads row_reads;		/* how these read */
 	char	   *row_buffer;		/* write buffer */
 	Size		row_buffer_bytes;
 	uint32		most_starts;	/* blocks of a run of level 0 at most */
@@ -293,7 +309,7 @@ extern WsFormation *ws_formation_create(const WsKeySpec *spec, const WsKeyRows *
 extern bool ws_formation_make_room(WsFormation *f);
 extern void ws_formation_limit(WsFormation *f, Size bytes, Size block_size);
 extern void ws_formation_travel(WsFormation *f, const WsRowSource *source, Size block_size,
-								Size buffer_bytes, Size memory);
+								Size buffer_bytes, Size memory, WsMergeReads reads);
 extern void ws_formation_flush(WsFormation *f);
 extern void ws_formation_limit_rows(WsFormation *f, Size bytes, int pieces);
 extern void ws_formation_turn(WsFormation *f);

@@ -16,6 +16,7 @@
  *								Smaller, 12 kB and 24 rows at least, if all runs that are
  *								expected, or half of them, can be merged at once then
  *				write buffer	W/16: a block at least, 1 MB at most
+ *				(a block size that was asked for takes their place, W/8 at most)
  *				arenas			two with a helper, which share the rest; of each so much goes to
  *								entries as such rows have beside them
  *
@@ -34,12 +35,19 @@
 #define LEAST_ROWS		24			/* of such a block: on average half a row of it is lost, 2 % */
 #define CLAMP(x, low, high)		Max((Size) (low), Min((Size) (x), (Size) (high)))
 
+/* A block of `asked` bytes as far as `memory` bytes allow it. */
+static Size
+block_asked_for(Size asked, Size memory)
+{
+	return TYPEALIGN_DOWN(WS_IO_ALIGN, CLAMP(asked, WS_IO_ALIGN, Max(memory / 8, WS_IO_ALIGN)));
+}
+
 /* The division of request->memory bytes. */
 WsBudget
 ws_budget(const WsRequest *request)
 {
 	Size		w = request->memory;
-	WsBudget	b = {.total = w};
+	WsBudget	b = {.total = w, .block = request->block};
 	Size		later = 0;
 
 	b.alone = CLAMP(w / 16, 8 * KB, 64 * KB);
@@ -94,8 +102,11 @@ ws_budget_rows(const WsBudget *budget, double rows, Size row, Size entry, bool h
 	WsRowBudget b;
 
 	b.block = TYPEALIGN_DOWN(WS_IO_ALIGN, CLAMP(Max(w / 64, least), WS_IO_ALIGN, 256 * KB));
-	b.block = block_for_one_merge(b.block, w * 15 / 16, row,
-								  rows * (double) (row + entry) / ((double) w * 15 / 16 / WS_ARENAS));
+	if (budget->block > 0)
+		b.block = block_asked_for(budget->block, w);
+	else
+		b.block = block_for_one_merge(b.block, w * 15 / 16, row,
+									  rows * (double) (row + entry) / ((double) w * 15 / 16 / WS_ARENAS));
 	b.buffer = CLAMP(w / 16, b.block, 1024 * KB) / b.block * b.block;
 	b.merging = w - Min(b.buffer, w / 2);
 	b.arenas = helped ? WS_ARENAS : 1;
@@ -112,7 +123,8 @@ ws_budget_entries(const WsBudget *budget, Size buffers)
 	Size		rest = budget->total - Min(buffers, budget->total);
 	WsEntryBudget b;
 
-	b.block = TYPEALIGN_DOWN(4096, CLAMP(rest / 256, 4 * KB, 256 * KB));
+	b.block = budget->block > 0 ? block_asked_for(budget->block, rest) :
+		TYPEALIGN_DOWN(4096, CLAMP(rest / 256, 4 * KB, 256 * KB));
 	b.entries = rest - Min(b.block, rest);
 	return b;
 }

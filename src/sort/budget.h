@@ -16,6 +16,7 @@ typedef struct WsBudget
 	Size		helped;			/* or its buffers, which a helper writes */
 	Size		reading;		/* what the final merge is to leave for handing rows out */
 	bool		queue;			/* enough for a queue of keys that a helper makes */
+	Size		block;			/* of a run, that was asked for; 0: chosen */
 } WsBudget;
 
 /* What is left for entries, ties and merging beside the spool's buffers, and the block of a run. */

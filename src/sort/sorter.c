@@ -105,7 +105,7 @@ travel(WsSorter *sorter)
 		ws_formation_flush(f);
 		ws_passes_narrow(sorter->passes);
 	}
-	ws_formation_travel(f, source, b.block, b.buffer, b.merging);
+	ws_formation_travel(f, source, b.block, b.buffer, b.merging, sorter->request->reads);
 	if (sorter->on_disk)
 		ws_passes_depart(sorter->passes, f->stats.entries * row);
 	else

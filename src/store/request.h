@@ -8,7 +8,7 @@
 #ifndef WS_REQUEST_H
 #define WS_REQUEST_H
 
-#include "os/os.h"
+#include "run/run.h"
 
 /* Where rows wait. */
 typedef enum WsStoreKind
@@ -39,6 +39,8 @@ typedef struct WsRequest
 	int64		found;			/* the same, whatever is expected */
 	int64		stays;			/* bytes of a file of runs of rows that may stay in the page cache */
 	Size		async;			/* bytes of a block at most, if many are to be read at once */
+	WsMergeReads reads;			/* how merges of runs of rows read */
+	Size		block;			/* bytes of a run's blocks, 0: chosen */
 	bool		again;			/* a sort whose spool has left the page cache may begin again */
 	int64		again_at;		/* for tests: it does when that many rows have been got, unless -1 */
 	const char *bound;			/* what that comes from, for EXPLAIN; NULL: there is no such bound */

@@ -261,6 +261,9 @@ class Session:
                    'wiscsort.record_store': rng.choice(['auto', 'heap', 'heap', 'spool', 'inline', 'inline']),
                    'wiscsort.cache_size': rng.choice(['-1', '-1', '0', '64kB', '1MB']),
                    'wiscsort.debug_again': rng.choice(['-1', '-1', '0', '1', '50', '3000']),
+                   'wiscsort.merge_read': rng.choice(['auto', 'auto', 'read_order', 'double', 'block']),
+                   'wiscsort.assist_blocks': rng.choice(['-1', '-1', '0', '1', '7', '64']),
+                   'wiscsort.block_size': rng.choice(['-1', '-1', '4kB', '12kB', '1MB']),
                    'wiscsort.direct_read': rng.choice(['auto', 'on', 'on', 'off'])}
             for work in ('read', 'sort', 'write'):
                 how['wiscsort.%s_threads' % work] = rng.choice(['-1', '0', '1', '1'])

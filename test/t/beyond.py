@@ -3,6 +3,8 @@
 and, in a memory cgroup, because the page cache has lost the spool.  And wiscsort.io_method.  Core says what
 is right."""
 
+import re
+
 import common
 from common import check, equal, explain, healthy, rows, set_timeout
 
@@ -116,6 +118,30 @@ def methods():
         healthy(cluster, 'methods')
 
 
+def ways():
+    """wiscsort.merge_read, assist_blocks and block_size: the same rows, and EXPLAIN tells which it was."""
+    with common.server(max_parallel_workers_per_gather='0', jit='off') as cluster:
+        cur = cluster.connect(work_mem='1MB').cursor()
+        cur.execute(MAKE)
+        sql = QUERIES[0]
+        cur.execute("SET wiscsort.debug_force = on; SET wiscsort.record_store = inline")
+        first = rows(cur, sql)
+        blocks = {}
+        for way in ('read_order', 'double', 'block'):
+            for size in ('-1', '4kB', '13kB', '1MB'):
+                for assist in ('-1', '0', '3', '64') if way == 'read_order' else ('-1',):
+                    cur.execute("SET wiscsort.merge_read = '%s'; SET wiscsort.block_size = '%s';"
+                                " SET wiscsort.assist_blocks = %s" % (way, size, assist))
+                    name = '%s, blocks of %s, %s ahead' % (way, size, assist)
+                    check(rows(cur, sql) == first, name)
+                    found = explain(cur, sql, ', ANALYZE, VERBOSE')
+                    check('Merge Read: %s\n' % way in found, name, found)
+                    blocks[size] = int(re.search(r'Read Order Blocks: (\d+)', found).group(1))
+        check(blocks['4kB'] > 2.5 * blocks['13kB'] > 10 * blocks['1MB'], 'block_size', blocks)
+        check(blocks['1MB'] > 0, 'an eighth of work_mem at most', blocks)
+        healthy(cluster, 'ways')
+
+
 def cancelled(cluster):
     """A sort that is stopped anywhere leaves nothing on its way: the next one has the same memory."""
     cur = cluster.connect(work_mem='300kB').cursor()
@@ -161,4 +187,4 @@ def lost():
 
 
 if __name__ == '__main__':
-    common.run([told, places, methods, lost])
+    common.run([told, places, methods, ways, lost])

@@ -15,8 +15,8 @@ sys.path[:0] = [os.path.join(ROOT, 'bench'), os.path.join(ROOT, 'test', 'mutants
 import cells                            # noqa: E402
 import faults                           # noqa: E402
 
-PROGRAMS = ('bench/run', 'bench/builds', 'bench/neighbour', 'bench/report', 'bench/demo', 'test/run', 'test/diff/run',
-            'test/core/run', 'test/core/sqlsmith', 'test/mutants/run', 'test/sanitize/backends', 'tools/cluster.py')
+PROGRAMS = ('bench/run', 'bench/builds', 'bench/neighbour', 'bench/together', 'bench/fmsort', 'bench/report',
+            'bench/demo', 'test/run', 'test/diff/run', 'test/core/run', 'test/core/sqlsmith', 'test/mutants/run', 'test/sanitize/backends', 'tools/cluster.py')
 
 
 def help_of_each():

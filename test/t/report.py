@@ -57,6 +57,14 @@ def neighbour(ratio, **fields):
     return results.neighbour_line(RUN, description, [pair], 1200.0, [ratio] * 3)
 
 
+def merge(reads, ratio, wanted=64, **fields):
+    cell = {'name': '%d runs, %s' % (wanted, reads), 'table': 'orders', 'rows': 1000, 'wanted': wanted, 'runs': wanted,
+            'block_kb': 4, 'merge_memory': '2600kB', 'reads': reads, 'assist': 64 if reads == 'read_order' else 0,
+            'formation_seconds': 1.0, 'merge_seconds': 6 / ratio, 'waited_seconds': 0.5, 'pairs': 3,
+            'ratio': [ratio - 0.1, ratio, ratio + 0.1], 'double_ratio': [ratio] * 3, **fields}
+    return results.merge_line(RUN, 1, 1, cell)
+
+
 def report(data, *arguments):
     """(exit status, what was printed, {path: text} of what was made).  `data` is a list of
     lines, or the text of a file."""
@@ -201,6 +209,14 @@ def a_broken_file_is_reported():
         check('cut off' in found, 'nothing is appended to a line that is cut off', found)
 
 
+def orders_of_reading():
+    section = '## The read order'
+    _, _, made = report([merge('block', 1), merge('double', 0.9), merge('read_order', 2.5, need=3.0), line(2)])
+    equal(names(made, section), ['orders'] * 3, 'a row for each way to read')
+    check('below need' in made['RESULTS.md'] and 'loss' not in made['RESULTS.md'].split(section)[1],
+          'too little is said, and nothing of it is a loss', made['RESULTS.md'])
+
+
 def unknown_fields_do_not_matter():
     data = [line(2), line(0.9, 'grid', key='uuid'), neighbour(1)]
     more = [{'new': [1, {'a': None}], **one, 'core': {**one['core'], 'new': 1}} for one in data]
@@ -225,11 +241,12 @@ def pictures_are_well_formed():
     data = [line(2 + number / 10, 'grid', name='x < "y" & z', key=key, work_mem=memory, rows=1000)
             for number, key in enumerate(cells.KEYS) for memory in ('4MB', '64MB')]
     data += [line(3, name='a & <b>', width=16), neighbour(1, settings={'a': '<&>'})]
+    data += [merge('block', 1), merge('double', 0.9), merge('read_order', 4, need=3.0)]
     _, _, made = report(data)
     folder = os.path.join(ROOT, 'docs', 'pictures')
     every = {path: text for path, text in made.items() if path.endswith('.svg')}
-    equal(sorted(map(os.path.basename, every)), ['beside.svg', 'headline.svg', 'type.svg', 'width.svg'],
-          'four pictures')
+    equal(sorted(map(os.path.basename, every)), ['beside.svg', 'headline.svg', 'read_order.svg', 'type.svg', 'width.svg'],
+          'five pictures')
     for name in sorted(os.listdir(folder)):
         with open(os.path.join(folder, name)) as f:
             every['committed ' + name] = f.read()
@@ -266,5 +283,5 @@ def the_committed_report_is_current():
 
 if __name__ == '__main__':
     common.run([rows_of_tables, losses_come_first, the_newest_complete_line_counts, nothing_is_left_out,
-                a_broken_file_is_reported, unknown_fields_do_not_matter, lines_say_what_matters,
-                pictures_are_well_formed, the_committed_report_is_current])
+                a_broken_file_is_reported, unknown_fields_do_not_matter, orders_of_reading,
+                lines_say_what_matters, pictures_are_well_formed, the_committed_report_is_current])

@@ -47,6 +47,8 @@ static Case c;
 static FakeTable table;
 static uint32 *order;
 static WsRequest request;
+static WsMergeReads reads = {WS_READ_ORDER, -1};	/* what it asks for */
+static Size block = 0;
 static AttrNumber attnos[FAKE_COLUMNS];
 static Oid	sortops[FAKE_COLUMNS];
 static bool notnull[FAKE_COLUMNS];
@@ -73,7 +75,8 @@ prepare(Case wanted)
 	request = (WsRequest) {.ncols = key->ncols, .attnos = attnos, .sortops = sortops,
 		.nulls_first = (bool *) key->nulls_first, .notnull = notnull, .store = WS_KIND_SPOOL,
 		.rows = c.expected, .memory = c.memory, .random_access = c.random_access,
-		.allowance = ALLOWANCE, .again = AGAIN, .again_at = (int64) c.n / 3, .vectorised = c.threads > 0, .threads = {c.threads, c.threads, c.threads, 4}};
+		.allowance = ALLOWANCE, .again = AGAIN, .again_at = (int64) c.n / 3, .vectorised = c.threads > 0,
+		.reads = reads, .block = block, .threads = {c.threads, c.threads, c.threads, 4}};
 	fakereader_early = c.early;
 }
 
@@ -315,6 +318,33 @@ all_faults(int kind, int threads, bool random_access, bool early)
 		with_faults(fault, k);
 }
 
+/* Every way to read the blocks of a merge, and sizes of these. */
+static void
+ways_to_read(void)
+{
+	const WsMergeReads ways[] = {{WS_READ_BLOCK, -1}, {WS_READ_DOUBLE, -1}, {WS_READ_ORDER, 0}, {WS_READ_ORDER, 2}};
+	Case		k = {.distinct = 100, .memory = 128 * 1024, .n = 16000, .expected = 10};
+	char		what[64];
+
+	for (int way = 0; way < lengthof(ways); way++)
+		for (block = 0; block < 32 * 1024; block = block * 3 + 4096)
+			for (k.threads = 0; k.threads < 2; k.threads++)
+			{
+				reads = ways[way];
+				snprintf(what, sizeof(what), "read %d, %d, blocks of %zu", reads.method, reads.assist, block);
+				k.what = what;
+				k.kind = k.threads ? FAKE_BYTES : FAKE_EXACT;
+				expect(k, true);
+			}
+	block = 0;
+	for (int way = 0; way < lengthof(ways); way++)
+	{
+		reads = ways[way];
+		all_faults(FAKE_EXACT, 1, false, true);
+	}
+	reads = (WsMergeReads) {WS_READ_ORDER, -1};
+}
+
 int
 main(void)
 {
@@ -339,5 +369,7 @@ main(void)
 	all_faults(FAKE_EXACT, 0, false, false);
 	all_faults(FAKE_EXACT, 1, false, true);
 	all_faults(FAKE_BYTES, 1, false, false);
+	if (ALLOWANCE == 0 && !AGAIN)
+		ways_to_read();
 	return failures != 0;
 }
