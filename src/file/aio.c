@@ -3,8 +3,9 @@
  *
  * posix_fadvise, which the reader `ahead` relies on, reads nothing ahead where a memory cgroup is at its
  * limit: the system gives up on pages that it would have to make room for, and each read waits for the
- * device. Reads that go past the page cache (O_DIRECT) need no pages.  What the cache has is taken from there
- * (preadv2 with RWF_NOWAIT).
+ * device. Reads that go past the page cache (O_DIRECT) need no pages.  What the cache has is taken from there:
+ * mincore tells whether it has a block.  (preadv2 with RWF_NOWAIT would tell, too, but reads what is not there
+ * into the cache, so that the device had to read each block twice.)
  *
  * A read that the device or the file system will not do so is done as the plain reader does it:
  * when it is waited for.
@@ -24,12 +25,17 @@
 #ifdef HAVE_LIBAIO
 #include <fcntl.h>
 #include <libaio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 
 #include "utils/memutils.h"
 
 /* Reads on their way at once, at most. */
 #define DEPTH		64
+
+/* Pages of a block that may come from the page cache, at most. */
+#define MOST_PAGES	256
 
 /* Contexts that nobody is using, at most so many. */
 #define MOST_IDLE	16
@@ -52,6 +58,8 @@ typedef struct AioReader
 	int			cached;			/* descriptors: through the page cache, and past it */
 	int			direct;
 	int			file;			/* whose these are */
+	char	   *map;			/* of the file, to ask what is in the page cache; or NULL */
+	Size		map_bytes;
 	int			on_their_way;
 	Operation  *free;
 	Operation	operations[DEPTH];
@@ -91,11 +99,31 @@ end(void *arg)
 		return;
 	while (r->on_their_way > 0)
 		take_results(r, r->on_their_way);
+	if (r->map != NULL)
+		munmap(r->map, r->map_bytes);
 	if (nidle < MOST_IDLE)
 		idle[nidle++] = r->context;
 	else
 		(void) io_destroy(r->context);
 	r->context = NULL;
+}
+
+/* Has the page cache all of a block? */
+static bool
+is_cached(const AioReader *r, const WsRead *read)
+{
+	Size		page = (Size) sysconf(_SC_PAGESIZE);
+	Size		begin = TYPEALIGN_DOWN(page, (Size) read->offset);
+	Size		end = (Size) read->offset + read->bytes;
+	Size		n = (end - begin + page - 1) / page;
+	unsigned char there[MOST_PAGES];
+
+	if (r->map == NULL || end > r->map_bytes || n > MOST_PAGES || mincore(r->map + begin, end - begin, there) != 0)
+		return false;
+	for (Size i = 0; i < n; i++)
+		if ((there[i] & 1) == 0)
+			return false;
+	return true;
 }
 
 /* Reads what the page cache has at once; false if it has not all of it. */
@@ -104,7 +132,8 @@ read_cached(AioReader *r, WsRead *read)
 {
 	struct iovec to = {read->buffer, read->bytes};
 
-	if (preadv2(r->cached, &to, 1, read->offset, RWF_NOWAIT) != (ssize_t) read->bytes)
+	if (!is_cached(r, read) ||
+		preadv2(r->cached, &to, 1, read->offset, RWF_NOWAIT) != (ssize_t) read->bytes)
 		return false;
 	ws_file_forget(r->reader.files, read->file, read->bytes, read->offset);
 	return true;
@@ -179,6 +208,22 @@ close_aio(WsReader *reader)
 
 static const WsReaderOps aio = {submit_aio, wait_aio, close_aio};
 
+/* Maps the file, if that can be done.  Nothing is read there. */
+static void
+map_file(AioReader *r)
+{
+	struct stat st;
+	void	   *map;
+
+	if (fstat(r->cached, &st) != 0 || st.st_size == 0)
+		return;
+	map = mmap(NULL, (size_t) st.st_size, PROT_READ, MAP_SHARED, r->cached, 0);
+	if (map == MAP_FAILED)
+		return;
+	r->map = map;
+	r->map_bytes = (Size) st.st_size;
+}
+
 /* A context of the kernel; NULL if it gives none. */
 static io_context_t
 take_context(void)
@@ -221,6 +266,7 @@ ws_reader_aio(WsFileSet *files, int file, Size bytes, bool helper_safe)
 	r->cached = cached;
 	r->direct = direct;
 	r->file = file;
+	map_file(r);
 	for (int i = 0; i < DEPTH; i++)
 	{
 		r->operations[i].next = r->free;

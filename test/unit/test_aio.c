@@ -86,6 +86,22 @@ read_at_random(WsReader *reader, int depth, bool odd)
 	return wrong;
 }
 
+/* Blocks that are in the page cache. */
+static long
+resident(void)
+{
+	static unsigned char there[BLOCKS];
+	void	   *map = mmap(NULL, (size_t) BLOCKS * BLOCK, PROT_READ, MAP_SHARED, cached_fd, 0);
+	long		n = 0;
+
+	if (map == MAP_FAILED || mincore(map, (size_t) BLOCKS * BLOCK, there) != 0)
+		server_die("mincore does not work here");
+	for (int i = 0; i < BLOCKS; i++)
+		n += there[i] & 1;
+	munmap(map, (size_t) BLOCKS * BLOCK);
+	return n;
+}
+
 static void
 reads(bool dropped)
 {
@@ -104,6 +120,8 @@ reads(bool dropped)
 			CHECK(wrong == 0 && ((AioReader *) reader)->on_their_way == 0 && reader->bytes > 0,
 				  "%s, %d at once%s: %ld wrong", dropped ? "from the device" : "from the page cache", depths[i],
 				  odd ? ", not aligned" : "", wrong);
+			if (dropped && !odd && depths[i] <= DEPTH)
+				CHECK(resident() == 0, "the page cache stays as it was: %ld blocks", resident());
 			if (reader != NULL)
 				reader->ops->close(reader);
 		}
