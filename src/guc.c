@@ -109,7 +109,7 @@ ws_define_settings(void)
 							 "Chooses how runs of rows are read.",
 							 "libaio: many blocks at once, past the page cache; else as sync. "
 							 "sync: one after the other, announced to the system before. "
-							 "auto: libaio for blocks of up to 64 kB, if wiscsort has been built with it.",
+							 "auto: libaio, if wiscsort has been built with it.",
 							 &ws_io_method, WS_IO_AUTO, io_methods, PGC_USERSET,
 							 0, NULL, NULL, NULL);
 	DefineCustomEnumVariable("wiscsort.merge_read",

@@ -39,13 +39,6 @@
 /* Of a file of runs of rows so many times as much may stay in the page cache: what goes is read in order. */
 #define STAYS				3
 
-/*
- * Blocks of which many are read at once, in bytes at most: larger ones the system reads ahead as well.
- * (1.5 GB of rows of 1 kB with 700 MB, blocks of 256 kB: core 8.1 s, libaio 6.1 s, posix_fadvise 5.3 s;
- * decision 40 has those of 8 to 64 kB.)
- */
-#define ASYNC_BLOCK			((Size) 64 * 1024)
-
 #define ROW_OVERHEAD		14		/* bytes of a row in the spool beside its data */
 
 enum
@@ -283,7 +276,7 @@ ws_request_resolve(WsRequest *r)
 	r->vectorised = ws_sort_kernel != WS_KERNEL_TEMPLATE && ws_sort_has_vqsort();
 	r->direct_always = ws_direct_read == WS_DIRECT_ON;
 	r->direct_never = ws_direct_read == WS_DIRECT_OFF;
-	r->async = ws_io_method == WS_IO_SYNC ? 0 : ws_io_method == WS_IO_LIBAIO ? MaxAllocSize : ASYNC_BLOCK;
+	r->async = ws_io_method != WS_IO_SYNC;
 	r->reads.method = ws_merge_read == WS_MERGE_BLOCK ? WS_READ_BLOCK :
 		ws_merge_read == WS_MERGE_DOUBLE ? WS_READ_DOUBLE : WS_READ_ORDER;
 	r->reads.assist = ws_assist_blocks;

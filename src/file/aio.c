@@ -3,9 +3,12 @@
  *
  * posix_fadvise, which the reader `ahead` relies on, reads nothing ahead where a memory cgroup is at its
  * limit: the system gives up on pages that it would have to make room for, and each read waits for the
- * device. Reads that go past the page cache (O_DIRECT) need no pages.  What the cache has is taken from there:
- * mincore tells whether it has a block.  (preadv2 with RWF_NOWAIT would tell, too, but reads what is not there
- * into the cache, so that the device had to read each block twice.)
+ * device.  Reads that go past the page cache (O_DIRECT) need no pages.  What the cache has is taken from
+ * there: mincore tells whether it has a block.  (preadv2 with RWF_NOWAIT would tell, too, but reads what is
+ * not there into the cache, so that the device had to read each block twice.)
+ *
+ * Reads are given to the system several at a time, where there are several: each time the device has to be
+ * told, which costs a virtual machine more than the read itself.
  *
  * A read that the device or the file system will not do so is done as the plain reader does it:
  * when it is waited for.
@@ -61,12 +64,40 @@ typedef struct AioReader
 	char	   *map;			/* of the file, to ask what is in the page cache; or NULL */
 	Size		map_bytes;
 	int			on_their_way;
+	struct iocb *ready[DEPTH];	/* not given to the system yet */
+	int			nready;
 	Operation  *free;
 	Operation	operations[DEPTH];
 } AioReader;
 
 static io_context_t idle[MOST_IDLE];
 static int	nidle = 0;
+
+/* Gives the system what is ready.  What it refuses will be read otherwise, when it is waited for. */
+static void
+start_aio(WsReader *reader)
+{
+	AioReader  *r = (AioReader *) reader;
+	int			taken = 0;
+
+	while (taken < r->nready)
+	{
+		int			n = io_submit(r->context, r->nready - taken, r->ready + taken);
+
+		if (n <= 0)
+			break;
+		taken += n;
+	}
+	r->on_their_way += taken;
+	for (; taken < r->nready; taken++)
+	{
+		Operation  *o = (Operation *) r->ready[taken];
+
+		o->done = true;
+		o->result = -EAGAIN;
+	}
+	r->nready = 0;
+}
 
 /* Takes up to DEPTH results, at least `least`.  Callable from helpers. */
 static void
@@ -99,6 +130,7 @@ end(void *arg)
 		return;
 	while (r->on_their_way > 0)
 		take_results(r, r->on_their_way);
+	r->nready = 0;
 	if (r->map != NULL)
 		munmap(r->map, r->map_bytes);
 	if (nidle < MOST_IDLE)
@@ -118,7 +150,8 @@ is_cached(const AioReader *r, const WsRead *read)
 	Size		n = (end - begin + page - 1) / page;
 	unsigned char there[MOST_PAGES];
 
-	if (r->map == NULL || end > r->map_bytes || n > MOST_PAGES || mincore(r->map + begin, end - begin, there) != 0)
+	if (r->map == NULL || end > r->map_bytes || n > MOST_PAGES ||
+		mincore(r->map + begin, end - begin, there) != 0)
 		return false;
 	for (Size i = 0; i < n; i++)
 		if ((there[i] & 1) == 0)
@@ -160,12 +193,10 @@ submit_aio(WsReader *reader, WsRead *read)
 		return;
 	iocb = &o->iocb;
 	io_prep_pread(iocb, r->direct, read->buffer, read->bytes, read->offset);
-	if (io_submit(r->context, 1, &iocb) != 1)
-		return;
+	r->ready[r->nready++] = iocb;
 	r->free = o->next;
 	o->read = read;
 	o->done = false;
-	r->on_their_way++;
 	read->operation = o;
 }
 
@@ -181,6 +212,8 @@ wait_aio(WsReader *reader)
 	o = read->operation;
 	if (o != NULL)
 	{
+		if (r->nready > 0)
+			start_aio(reader);
 		while (!o->done)
 			take_results(r, 1);
 		if (o->result == (long) read->bytes)
@@ -206,7 +239,7 @@ close_aio(WsReader *reader)
 	end(reader);
 }
 
-static const WsReaderOps aio = {submit_aio, wait_aio, close_aio};
+static const WsReaderOps aio = {submit_aio, start_aio, wait_aio, close_aio};
 
 /* Maps the file, if that can be done.  Nothing is read there. */
 static void
@@ -237,17 +270,17 @@ take_context(void)
 #endif							/* HAVE_LIBAIO */
 
 /*
- * A reader of blocks of `bytes` bytes of one file by libaio, in CurrentMemoryContext; NULL if that cannot
+ * A reader of one file by libaio, in CurrentMemoryContext; NULL if that cannot
  * be: it has not been built in, the system gives no context (aio-max-nr, seccomp), or the file cannot be
  * read past the page cache (tmpfs).  The buffers that it reads into outlive that memory context.
  */
 WsReader *
-ws_reader_aio(WsFileSet *files, int file, Size bytes, bool helper_safe)
+ws_reader_aio(WsFileSet *files, int file, bool helper_safe)
 {
 #ifdef HAVE_LIBAIO
 	AioReader  *r;
 	int			cached;
-	int			direct = ws_file_direct(files, file, bytes, &cached);
+	int			direct = ws_file_direct(files, file, &cached);
 	io_context_t context;
 
 	if (direct < 0)

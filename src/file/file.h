@@ -13,11 +13,11 @@
 /* ---- fileset.c: the files of one sort, by number ---- */
 typedef struct WsFileSet WsFileSet;
 
-extern WsFileSet *ws_fileset_create(const WsThreads *threads, int64 stays, Size async);
+extern WsFileSet *ws_fileset_create(const WsThreads *threads, int64 stays, bool async);
 extern int	ws_file_create(WsFileSet *set);
 extern void ws_file_drop(WsFileSet *set, int file);
 extern bool ws_file_allow_helpers(WsFileSet *set, int file);
-extern int	ws_file_direct(WsFileSet *set, int file, Size bytes, int *cached);
+extern int	ws_file_direct(WsFileSet *set, int file, int *cached);
 extern void ws_file_write(WsFileSet *set, int file, const void *data, Size bytes, int64 offset);
 extern void ws_file_extend(WsFileSet *set, int file, Size bytes, int64 offset);
 extern void ws_file_announce(WsFileSet *set, int file, Size bytes, int64 offset);

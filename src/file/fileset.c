@@ -23,7 +23,7 @@ struct WsFileSet
 	MemoryContext context;
 	const WsThreads *threads;
 	int64		stays;
-	Size		async;
+	bool		async;
 	WsTempFile *files[MOST_FILES];	/* helpers look at it: never moved.  NULL for those that were dropped */
 	int			n;
 	int64		most;			/* bytes that all files had, when one was dropped */
@@ -31,11 +31,11 @@ struct WsFileSet
 
 /*
  * Creates an empty set in CurrentMemoryContext.  `threads` says which helpers there may be.  Of a file that
- * is appended to, the first `stays` bytes may stay in the page cache.  Reads of at most `async` bytes may be
- * on their way at once, many of them.
+ * is appended to, the first `stays` bytes may stay in the page cache.  With `async` many reads may be on
+ * their way at once.
  */
 WsFileSet *
-ws_fileset_create(const WsThreads *threads, int64 stays, Size async)
+ws_fileset_create(const WsThreads *threads, int64 stays, bool async)
 {
 	WsFileSet  *set = palloc0(sizeof(WsFileSet));
 
@@ -79,12 +79,12 @@ ws_file_allow_helpers(WsFileSet *set, int file)
 
 /*
  * A descriptor of a file for reading past the page cache, and in *cached one for reading through it, both of
- * the file; -1 if there is none to be had, or it is not wanted for reads of so many bytes.
+ * the file; -1 if there is none to be had, or it is not wanted.
  */
 int
-ws_file_direct(WsFileSet *set, int file, Size bytes, int *cached)
+ws_file_direct(WsFileSet *set, int file, int *cached)
 {
-	if (bytes > set->async || !ws_tempfile_allow_direct(set->files[file]))
+	if (!set->async || !ws_tempfile_allow_direct(set->files[file]))
 		return -1;
 	*cached = set->files[file]->raw;
 	return set->files[file]->direct;

@@ -52,7 +52,7 @@ wait_plain(WsReader *reader)
 	return read;
 }
 
-static const WsReaderOps plain = {ws_reader_queue, wait_plain, free_reader};
+static const WsReaderOps plain = {ws_reader_queue, NULL, wait_plain, free_reader};
 
 /*
  * A reader that reads when it is waited for.  `helper_safe` says that all files it will be
@@ -88,7 +88,7 @@ wait_ahead(WsReader *reader)
 	return read;
 }
 
-static const WsReaderOps ahead = {submit_ahead, wait_ahead, free_reader};
+static const WsReaderOps ahead = {submit_ahead, NULL, wait_ahead, free_reader};
 
 /* A reader that has the system read ahead; for files whose bytes are read once. */
 WsReader *
@@ -121,7 +121,7 @@ wait_mapped(WsReader *reader)
 	return read;
 }
 
-static const WsReaderOps mapped = {ws_reader_queue, wait_mapped, free_reader};
+static const WsReaderOps mapped = {ws_reader_queue, NULL, wait_mapped, free_reader};
 
 /*
  * A reader of the first `bytes` bytes of one file, through a mapping, which ends with the next

@@ -36,6 +36,7 @@ typedef struct WsReader WsReader;
 typedef struct WsReaderOps
 {
 	void		(*submit) (WsReader *reader, WsRead *read);
+	void		(*start) (WsReader *reader);	/* no more for now: those submitted may begin; or NULL */
 	WsRead	   *(*wait) (WsReader *reader); /* the oldest; NULL if there is none */
 	void		(*close) (WsReader *reader);	/* drops what was submitted; frees the reader */
 } WsReaderOps;
@@ -53,7 +54,7 @@ struct WsReader
 
 extern WsReader *ws_reader_plain(WsFileSet *files, bool helper_safe);
 extern WsReader *ws_reader_ahead(WsFileSet *files, bool helper_safe);
-extern WsReader *ws_reader_aio(WsFileSet *files, int file, Size bytes, bool helper_safe);
+extern WsReader *ws_reader_aio(WsFileSet *files, int file, bool helper_safe);
 extern WsReader *ws_reader_mapped(WsFileSet *files, int file, int64 bytes);
 extern void ws_reader_count(WsReader *reader);
 

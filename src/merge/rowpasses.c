@@ -17,6 +17,9 @@
 /* Entries of rows moved from a merge to a run at a time. */
 #define BATCH_ENTRIES	512
 
+/* Of these so many come before gathering: a wait costs more than what that saves. */
+#define AHEAD_FIRST		16
+
 /* In the order in which their rows have come, so that rows with equal keys keep it. */
 static int
 arrival_order(const void *a, const void *b)
@@ -47,17 +50,17 @@ blocks_ahead(const WsMergeReads *reads, int n, Size *least, Size *most)
 }
 
 /*
- * A merge of the first n live runs through `memory` bytes, some of which the block starts have already.  With
- * `recycle` the disk that they have is written to as they are read.
+ * A merge of the first n live runs through `memory` bytes, some of which the block starts have.  If it is the
+ * final one, these go; if not, the disk that the runs have is written to as they are read.
  */
 static WsMerge *
-merge_row_runs(WsPasses *p, int n, Size memory, bool recycle)
+merge_row_runs(WsPasses *p, int n, Size memory, bool final)
 {
 	WsFormation *f = p->formation;
 	bool		helper_safe = ws_file_allow_helpers(p->files, f->row_home.file);
 	Size		share = ws_gather_share(n);
 	Size		gather = TYPEALIGN(WS_IO_ALIGN, 2 * n * share * sizeof(WsEntry));
-	Size		order = f->max_starts * sizeof(WsBlockStart) + f->nstarts * 16;
+	Size		order;
 	Size		least = 0;
 	Size		most = 0;
 	Size		buffers;
@@ -68,24 +71,27 @@ merge_row_runs(WsPasses *p, int n, Size memory, bool recycle)
 	WsReader   *reader;
 
 	qsort(f->runs, n, sizeof(WsRun), arrival_order);
+	merge = ws_merge_create(f->spec, f->rows, NULL, n);
+	merge->stream.helper_safe &= helper_safe;
+	old = MemoryContextSwitchTo(merge->stream.context);
+	reader = ws_reader_aio(p->files, f->row_home.file, helper_safe);
+	f->stats.reads.async = reader != NULL;
+	if (reader == NULL)
+		reader = ws_reader_ahead(p->files, helper_safe);
+	in = ws_rows_in_create(reader, f->source, &f->row_home, !final, f->row_reads.method, &f->stats.reads,
+						   f->runs, n, f->starts, f->nstarts);
+	if (final)
+		ws_starts_free(f);
+	order = ws_rows_in_bytes(in) + f->max_starts * sizeof(WsBlockStart);
 	memory -= Min(order, memory / 2);
 	blocks_ahead(&f->row_reads, n, &least, &most);
-	if (gather + (n + least) * f->row_block > memory)
+	if (gather + (n + Max(least, Min(most, AHEAD_FIRST))) * f->row_block > memory)
 		gather = 0;
 	buffers = (memory - Min(gather, memory)) / f->row_block;
 	buffers = Max(Min(buffers, n + most), n + least);
 
 	base = ws_indexmap_borrow(f->map, buffers * f->row_block + gather);
-	merge = ws_merge_create(f->spec, f->rows, NULL, n);
-	merge->stream.helper_safe &= helper_safe;
-	old = MemoryContextSwitchTo(merge->stream.context);
-	reader = ws_reader_aio(p->files, f->row_home.file, f->row_block, helper_safe);
-	f->stats.reads.async = reader != NULL;
-	if (reader == NULL)
-		reader = ws_reader_ahead(p->files, helper_safe);
-	in = ws_rows_in_create(reader, f->source, &f->row_home, recycle,
-						   f->row_reads.method, &f->stats.reads, f->runs, n, f->starts, f->nstarts,
-						   base, buffers);
+	ws_rows_in_begin(in, base, buffers);
 	MemoryContextSwitchTo(old);
 	base += buffers * f->row_block;
 	for (int i = 0; i < n; i++)
@@ -136,7 +142,7 @@ WsRun
 ws_rows_merge(WsPasses *p, int n, int level, bool any_order)
 {
 	WsFormation *f = p->formation;
-	WsMerge    *merge = merge_row_runs(p, n, f->row_memory, true);
+	WsMerge    *merge = merge_row_runs(p, n, f->row_memory, false);
 	Size		bytes = 0;
 	uint32		arrival = PG_UINT32_MAX;
 	WsRun		run;
@@ -157,7 +163,7 @@ ws_rows_final(WsPasses *p)
 {
 	WsFormation *f = p->formation;
 
-	return merge_row_runs(p, f->nruns, f->row_memory - Min(p->reading, f->row_memory / 2), false);
+	return merge_row_runs(p, f->nruns, f->row_memory - Min(p->reading, f->row_memory / 2), true);
 }
 
 /* The one live run as a stream that can be read from any place. */
@@ -174,6 +180,7 @@ ws_rows_stream(WsPasses *p)
 	f->map->room = 0;
 	base = ws_indexmap_borrow(f->map, buffers * f->row_block);
 	in = ws_rows_in_create(ws_reader_plain(p->files, helper_safe), f->source, &f->row_home, false,
-						   WS_READ_ORDER, &f->stats.reads, f->runs, 1, f->starts, f->nstarts, base, buffers);
+						   WS_READ_ORDER, &f->stats.reads, f->runs, 1, f->starts, f->nstarts);
+	ws_rows_in_begin(in, base, buffers);
 	return ws_stream_of_rows(in, &f->runs[0], helper_safe, f->block_rows);
 }

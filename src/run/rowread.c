@@ -19,8 +19,8 @@
  *
  * Reading raises nothing, so that helpers can do it: what was met stays until ws_rows_in_raise.
  *
- * Memory: the buffers, which the caller lends; 8 bytes a block for the order, and 24 while it is being
- * sorted; for runs with a row that is larger than a block, as much as that.
+ * Memory: the buffers, which the caller lends; 8 bytes a block for the order, and 16 more while it is being
+ * sorted, before there are buffers; for runs with a row that is larger than a block, as much as that.
  * On error: ERRCODE_DATA_CORRUPTED with the file's name for a block that is short or fails a check;
  * otherwise the error of the system call.
  *-------------------------------------------------------------------------
@@ -29,6 +29,9 @@
 
 #include "portability/instr_time.h"
 #include "utils/memutils.h"
+
+/* Of the buffers for reading ahead, one in so many is free before the next reads are asked for. */
+#define BATCH_SHARE		4
 
 /* One block in memory, or on its way. */
 typedef struct Slot
@@ -65,6 +68,7 @@ struct WsRowsIn
 	Slot	   *free;
 	int			on_their_way;	/* blocks */
 	Size		assist;			/* buffers that may still be used to read ahead in the read order */
+	Size		batch;			/* that are used at a time */
 	uint32	   *order;			/* runs, by the first entries of their blocks */
 	uint32		norder;
 	uint32		at;				/* the next of it to be asked for */
@@ -168,10 +172,20 @@ submit_block(WsRowsIn *in, Run *r, uint32 block)
 	return b;
 }
 
-/* Asks for as many blocks of the order as there are buffers for. */
+/* Has what was submitted begin. */
+static void
+start(WsRowsIn *in)
+{
+	if (in->reader->ops->start != NULL)
+		in->reader->ops->start(in->reader);
+}
+
+/* Asks for as many blocks of the order as there are buffers for, a batch of them at least. */
 static void
 read_ahead(WsRowsIn *in)
 {
+	if (in->assist < in->batch)
+		return;
 	while (in->assist > 0 && in->at < in->norder)
 	{
 		Run		   *r = &in->runs[in->order[in->at++]];
@@ -182,27 +196,24 @@ read_ahead(WsRowsIn *in)
 		in->assist--;
 		submit_block(in, r, block);
 	}
+	start(in);
 }
 
 /*
- * Starts reading `nruns` runs of one block size through `nbuffers` buffers, which lie one behind the other
- * at `buffers`, aligned to 4096 bytes: at least as many as there are runs, or twice as many to read into two
- * of each.  `starts` has the block starts of these runs, and perhaps of others.  Run number i has place
- * WS_ARENAS + i of source->places.  Allocates in CurrentMemoryContext; counts in home->account what is not
- * the caller's, and in `stats` what it does.  With `recycle`, for the backend alone, other blocks may be
- * written where those were that have been read.  `reader` is closed by ws_rows_in_free.
+ * Prepares reading `nruns` runs of one block size.  `starts` has the block starts of these runs, and perhaps
+ * of others; it is not needed afterwards.  Run number i has place WS_ARENAS + i of source->places.  Allocates
+ * in CurrentMemoryContext; counts in home->account what is not the caller's, and in `stats` what it does.
+ * With `recycle`, for the backend alone, other blocks may be written where those were that have been
+ * read.  `reader` is closed by ws_rows_in_free.
  */
 WsRowsIn *
 ws_rows_in_create(WsReader *reader, const WsRowSource *source, WsRowFile *home, bool recycle,
 				  WsMergeRead method, WsReadStats *stats,
-				  const WsRun *runs, int nruns, const WsBlockStart *starts, uint32 nstarts,
-				  char *buffers, Size nbuffers)
+				  const WsRun *runs, int nruns, const WsBlockStart *starts, uint32 nstarts)
 {
 	WsRowsIn   *in = palloc0(sizeof(WsRowsIn));
-	Slot	   *all = palloc0(nbuffers * sizeof(Slot));
 	WsPlaces   *places = source->places;
 
-	Assert(nbuffers >= (Size) nruns * (method == WS_READ_DOUBLE ? 2 : 1));
 	in->reader = reader;
 	in->source = source;
 	in->home = home;
@@ -211,13 +222,6 @@ ws_rows_in_create(WsReader *reader, const WsRowSource *source, WsRowFile *home, 
 	in->stats = stats;
 	in->nruns = nruns;
 	in->runs = palloc0(nruns * sizeof(Run));
-	in->assist = nbuffers - nruns;
-	for (Size i = 0; i < nbuffers; i++)
-	{
-		all[i].read.buffer = buffers + i * runs[0].block_size;
-		all[i].next = in->free;
-		in->free = &all[i];
-	}
 	if (places->n < WS_ARENAS + nruns)
 	{
 		places->n = WS_ARENAS + nruns;
@@ -239,10 +243,39 @@ ws_rows_in_create(WsReader *reader, const WsRowSource *source, WsRowFile *home, 
 	}
 	make_order(in, runs, starts, nstarts);
 	ws_account_add(home->account, in->counted);
-	for (int i = 0; i < nruns; i++)
-		submit_block(in, &in->runs[i], 0);
-	read_ahead(in);
 	return in;
+}
+
+/* The bytes that it has allocated, as they count. */
+Size
+ws_rows_in_bytes(const WsRowsIn *in)
+{
+	return in->counted;
+}
+
+/*
+ * Starts reading, through `nbuffers` buffers, which lie one behind the other at `buffers`, aligned to 4096
+ * bytes: at least as many as there are runs, or twice as many to read into two of each.  Allocates in
+ * CurrentMemoryContext.
+ */
+void
+ws_rows_in_begin(WsRowsIn *in, char *buffers, Size nbuffers)
+{
+	Slot	   *all = palloc0(nbuffers * sizeof(Slot));
+
+	Assert(nbuffers >= (Size) in->nruns * (in->method == WS_READ_DOUBLE ? 2 : 1));
+	in->assist = nbuffers - in->nruns;
+	in->batch = Max(in->assist / BATCH_SHARE, 1);
+	for (Size i = 0; i < nbuffers; i++)
+	{
+		all[i].read.buffer = buffers + i * in->runs[0].run.block_size;
+		all[i].next = in->free;
+		in->free = &all[i];
+	}
+	for (int i = 0; i < in->nruns; i++)
+		submit_block(in, &in->runs[i], 0);
+	start(in);
+	read_ahead(in);
 }
 
 /* Waits for the oldest read. */
@@ -383,7 +416,10 @@ ws_rows_in_next(WsRowsIn *in, int run, Size *n, WsEntry *following)
 	*n = block->nentries;
 	*following = r->block == r->run.blocks ? WS_ENTRY_MAX : block->next;
 	if (in->method == WS_READ_DOUBLE && r->first == NULL && r->block < r->run.blocks)
+	{
 		submit_block(in, r, r->block);
+		start(in);
+	}
 	read_ahead(in);
 	return ws_rowblock_entries(block);
 }

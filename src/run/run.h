@@ -221,8 +221,9 @@ typedef struct WsReadStats
 
 extern WsRowsIn *ws_rows_in_create(WsReader *reader, const WsRowSource *source, WsRowFile *home, bool recycle,
 								   WsMergeRead method, WsReadStats *stats, const WsRun *runs, int nruns,
-								   const WsBlockStart *starts, uint32 nstarts,
-								   char *buffers, Size nbuffers);
+								   const WsBlockStart *starts, uint32 nstarts);
+extern Size ws_rows_in_bytes(const WsRowsIn *in);
+extern void ws_rows_in_begin(WsRowsIn *in, char *buffers, Size nbuffers);
 extern const WsEntry *ws_rows_in_next(WsRowsIn *in, int run, Size *n, WsEntry *following);
 extern bool ws_rows_in_is_there(const WsRowsIn *in, int run);
 extern void ws_rows_in_seek(WsRowsIn *in, int run, uint32 block);
@@ -330,6 +331,7 @@ extern int	ws_formation_runs_of_level(const WsFormation *f, int level);
 extern void ws_formation_add_run(WsFormation *f, WsRun run);
 extern void ws_formation_drop_runs(WsFormation *f, int n);
 extern void ws_starts_add(WsFormation *f, const WsBlockStart *starts, uint32 n);
+extern void ws_starts_free(WsFormation *f);
 
 /* Is there room for the next entry?  If not, ws_formation_make_room is to be called. */
 static inline bool

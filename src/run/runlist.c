@@ -28,6 +28,18 @@ ws_starts_add(WsFormation *f, const WsBlockStart *starts, uint32 n)
 	f->nstarts += n;
 }
 
+/* Forgets all of them: they are in the order of the last merge. */
+void
+ws_starts_free(WsFormation *f)
+{
+	if (f->starts == NULL)
+		return;
+	ws_account_subtract(f->account, f->max_starts * sizeof(WsBlockStart));
+	pfree(f->starts);
+	f->starts = NULL;
+	f->nstarts = f->max_starts = 0;
+}
+
 static int
 compare_uint32(const void *a, const void *b)
 {

@@ -37,7 +37,7 @@ typedef struct WsRowBudget
 	Size		merging;		/* all that there is for merges */
 } WsRowBudget;
 
-extern WsRowBudget ws_budget_rows(const WsBudget *budget, double rows, Size row, Size entry, bool helped);
+extern WsRowBudget ws_budget_rows(const WsBudget *budget, Size row, Size entry, bool helped);
 extern WsBudget ws_budget(const WsRequest *request);
 extern WsEntryBudget ws_budget_entries(const WsBudget *budget, Size buffers);
 

@@ -95,10 +95,9 @@ travel(WsSorter *sorter)
 {
 	WsFormation *f = sorter->formation;
 	WsStore    *store = sorter->store;
-	double		rows = sorter->request->rows;
 	Size		row;
 	const WsRowSource *source = store->ops->depart(store, &row);
-	WsRowBudget b = ws_budget_rows(&sorter->budget, rows, row, sorter->entry_bytes, false);
+	WsRowBudget b = ws_budget_rows(&sorter->budget, row, sorter->entry_bytes, false);
 
 	if (sorter->on_disk)
 	{
@@ -110,7 +109,7 @@ travel(WsSorter *sorter)
 		ws_passes_depart(sorter->passes, f->stats.entries * row);
 	else
 		ws_formation_flush(f);
-	b = ws_budget_rows(&sorter->budget, rows, row, sorter->entry_bytes, f->helper != NULL);
+	b = ws_budget_rows(&sorter->budget, row, sorter->entry_bytes, f->helper != NULL);
 	ws_formation_limit_rows(f, b.entries, b.arenas);
 	store->ops->travel(store, b.arena);
 	sorter->on_disk = sorter->travels = true;

@@ -85,7 +85,7 @@ fake_wait(WsReader *reader)
 	return read;
 }
 
-static const WsReaderOps faulty_ops = {fake_submit, fake_wait, free_reader};
+static const WsReaderOps faulty_ops = {fake_submit, NULL, fake_wait, free_reader};
 
 /* What the sources take for the plain reader. */
 WsReader *

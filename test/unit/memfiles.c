@@ -123,7 +123,7 @@ memfiles_release(void *arg)
 }
 
 WsFileSet *
-ws_fileset_create(const WsThreads *threads, int64 stays, Size async)
+ws_fileset_create(const WsThreads *threads, int64 stays, bool async)
 {
 	WsFileSet  *set = palloc0(sizeof(WsFileSet));
 
@@ -276,7 +276,7 @@ ws_file_appended(WsFileSet *set, int file, Size bytes, int64 size)
 
 #ifndef WS_REAL_DESCRIPTORS
 int
-ws_file_direct(WsFileSet *set, int file, Size bytes, int *cached)
+ws_file_direct(WsFileSet *set, int file, int *cached)
 {
 	return -1;
 }

@@ -28,7 +28,7 @@ static WsFileSet *files;
 static char *content;
 
 int
-ws_file_direct(WsFileSet *set, int file, Size bytes, int *cached)
+ws_file_direct(WsFileSet *set, int file, int *cached)
 {
 	*cached = cached_fd;
 	return direct_fd;
@@ -50,7 +50,7 @@ make_files(void)
 	cached_fd = fd;
 	direct_fd = open(name, O_RDONLY | O_DIRECT);
 	unlink(name);
-	files = ws_fileset_create(&no_threads, 0, BLOCK);
+	files = ws_fileset_create(&no_threads, 0, true);
 	ws_file_create(files);
 	ws_file_write(files, 0, content, (Size) BLOCKS * BLOCK, 0);
 }
@@ -115,7 +115,7 @@ reads(bool dropped)
 
 			if (dropped)
 				(void) posix_fadvise(cached_fd, 0, 0, POSIX_FADV_DONTNEED);
-			reader = ws_reader_aio(files, 0, BLOCK, true);
+			reader = ws_reader_aio(files, 0, true);
 			wrong = reader == NULL ? -1 : read_at_random(reader, depths[i], odd);
 			CHECK(wrong == 0 && ((AioReader *) reader)->on_their_way == 0 && reader->bytes > 0,
 				  "%s, %d at once%s: %ld wrong", dropped ? "from the device" : "from the page cache", depths[i],
@@ -133,7 +133,7 @@ left_alone(void)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "reader", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
-	WsReader   *reader = ws_reader_aio(files, 0, BLOCK, true);
+	WsReader   *reader = ws_reader_aio(files, 0, true);
 	char	   *buffer = aligned_alloc(BLOCK, (size_t) 64 * BLOCK);
 	static WsRead reads[64];
 	int			idle_before = nidle;
@@ -145,6 +145,7 @@ left_alone(void)
 		reads[i] = (WsRead) {.offset = (int64) i * 16 * BLOCK, .bytes = BLOCK, .buffer = buffer + i * BLOCK};
 		reader->ops->submit(reader, &reads[i]);
 	}
+	reader->ops->start(reader);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);
 	for (int i = 0; i < 64; i++)
@@ -162,19 +163,19 @@ refused(void)
 	WsRead		read = {.offset = (int64) (BLOCKS - 1) * BLOCK, .bytes = 2 * BLOCK,
 	.buffer = aligned_alloc(BLOCK, 2 * BLOCK)};
 
-	reader = ws_reader_aio(files, 0, BLOCK, true);
+	reader = ws_reader_aio(files, 0, true);
 	reader->ops->submit(reader, &read);
 	CHECK(reader->ops->wait(reader) == &read && read.error == SHORT_FILE, "a read behind the file's end: error %d",
 		  read.error);
 	reader->ops->close(reader);
 
 	direct_fd = -1;
-	CHECK(ws_reader_aio(files, 0, BLOCK, true) == NULL, "no descriptor: no reader");
+	CHECK(ws_reader_aio(files, 0, true) == NULL, "no descriptor: no reader");
 
 	/* one that may not be read from: each read is refused, and done otherwise */
 	direct_fd = open("/dev/null", O_WRONLY);
 	(void) posix_fadvise(cached_fd, 0, 0, POSIX_FADV_DONTNEED);
-	reader = ws_reader_aio(files, 0, BLOCK, true);
+	reader = ws_reader_aio(files, 0, true);
 	CHECK(read_at_random(reader, 64, false) == 0, "reads that the system refuses are done otherwise");
 	reader->ops->close(reader);
 	close(direct_fd);
@@ -190,7 +191,7 @@ many(void)
 	long		wrong = 0;
 
 	for (int i = 0; i < lengthof(readers); i++)
-		readers[i] = ws_reader_aio(files, 0, BLOCK, true);
+		readers[i] = ws_reader_aio(files, 0, true);
 	for (int i = 0; i < lengthof(readers); i++)
 		wrong += readers[i] == NULL || read_at_random(readers[i], 8, false) != 0;
 	for (int i = 0; i < lengthof(readers); i++)

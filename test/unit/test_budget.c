@@ -145,10 +145,10 @@ expect(Size w, WsStoreKind store, int threads, Size shared, Size alone, Size hel
 
 /* What is wrong with a division for rows that travel, or NULL. */
 static const char *
-wrong_rows(Size w, double rows, Size row, bool helped)
+wrong_rows(Size w, Size row, bool helped)
 {
 	WsBudget	b = divide(w, WS_KIND_SPOOL, helped);
-	WsRowBudget r = ws_budget_rows(&b, rows, row, 16, helped);
+	WsRowBudget r = ws_budget_rows(&b, row, 16, helped);
 
 	if (r.block % 4096 != 0 || r.block < 4 * KB || r.block > 256 * KB)
 		return "a run's block is not of whole pages, or out of bounds";
@@ -172,29 +172,32 @@ static void
 travelling(void)
 {
 	WsBudget	b = divide(64 * MB, WS_KIND_SPOOL, 1);
-	WsRowBudget r = ws_budget_rows(&b, 24e6, 100, 16, true);
+	WsRowBudget r = ws_budget_rows(&b, 100, 16, true);
 	const char *bad = NULL;
 
 	CHECK(r.block == 256 * KB && r.buffer == MB && r.arenas == 2 && r.merging == 63 * MB &&
 		  r.arena == 28474262 && r.entries == 9111764, "64 MB, rows of 100 bytes: as written down (%zu, %zu)",
 		  r.arena, r.entries);
 	b = divide(4 * MB, WS_KIND_SPOOL, 0);
-	r = ws_budget_rows(&b, 1e9, 4000, 32, false);
+	r = ws_budget_rows(&b, 4000, 32, false);
 	CHECK(r.block == 64 * KB && r.buffer == 256 * KB && r.arenas == 1, "4 MB, rows of 4000 bytes: blocks of 64 kB");
-	r = ws_budget_rows(&b, 1e9, 20000, 32, false);
+	r = ws_budget_rows(&b, 20000, 32, false);
 	CHECK(r.block == 156 * KB, "rows of 20,000 bytes: of eight such rows");
-	r = ws_budget_rows(&b, 1e9, 1000000, 32, false);
+	r = ws_budget_rows(&b, 1000000, 32, false);
 	CHECK(r.block == 256 * KB, "of 1 MB: no more than 256 kB");
-	r = ws_budget_rows(&b, 250e3, 1000, 16, true);
-	CHECK(r.block == 24 * KB, "250,000 rows of 1000 bytes: blocks with which one merge takes them all (%zu)", r.block);
-	r = ws_budget_rows(&b, 1e6, 1000, 16, true);
-	CHECK(r.block == 64 * KB, "a million: blocks would be too small");
-	r = ws_budget_rows(&b, 50e3, 1000, 16, true);
-	CHECK(r.block == 64 * KB, "50,000: blocks need not be smaller");
+	b.block = 13 * KB;
+	r = ws_budget_rows(&b, 1000, 16, true);
+	CHECK(r.block == 12 * KB && ws_budget_entries(&b, 0).block == 12 * KB, "one that was asked for, of whole pages");
+	b.block = 1 * KB;
+	CHECK(ws_budget_rows(&b, 1000, 16, true).block == 4 * KB, "not less than a page");
+	b.block = MB;
+	r = ws_budget_rows(&b, 1000, 16, true);
+	CHECK(r.block == 512 * KB && ws_budget_entries(&b, 0).block == 512 * KB, "not more than an eighth");
+	b.block = 0;
 	for (Size w = 64 * KB; w <= 2048 * MB && bad == NULL; w += 1 + w / 97)
 		for (Size row = 8; row <= 2000 && bad == NULL; row = row * 2 + 3)
 			for (int helped = 0; helped < 2 && bad == NULL; helped++)
-				bad = wrong_rows(w, (double) (w % 1009) * 1e4, row, helped);
+				bad = wrong_rows(w, row, helped);
 	CHECK(bad == NULL, "rows that travel: %s", bad == NULL ? "nothing wrong" : bad);
 }
 
