@@ -530,9 +530,14 @@ FILE = 'file/aio.c'
 fault('reads are not waited for when memory goes', FILE, 'while (r->on_their_way > 0)', 'while (false)', 'unit:test_aio')
 fault('a read that failed is taken for one that was done', FILE, 'if (o->result == (long) read->bytes)',
       'if (o->result != 0)', 'unit:test_aio')
-fault('part of a read from the page cache is enough', FILE,
-      'if (preadv2(r->cached, &to, 1, read->offset, RWF_NOWAIT) != (ssize_t) read->bytes)',
-      'if (preadv2(r->cached, &to, 1, read->offset, RWF_NOWAIT) <= 0)', 'unit:test_aio')
+fault('the page cache is asked for what it has not', FILE, 'if (!is_cached(r, read) ||', 'if (', 'unit:test_aio')
+fault('a read that was refused is taken for one that was done', FILE, 'o->result = -EAGAIN;',
+      'o->result = (long) o->read->bytes;', 'unit:test_aio')
+FILE = 'merge/rowpasses.c'
+fault('block starts are forgotten in any merge', FILE, 'if (final)', 'if (true)', 'unit:test_travel')
+FILE = 'sort/budget.c'
+fault('blocks as large as they were asked for', FILE, 'Max(memory / 8, WS_IO_ALIGN)', 'Max(memory, WS_IO_ALIGN)',
+      'unit:test_budget')
 FILE = 'store/spoolscan.c'
 fault('padding is taken for a row', FILE,
       'return bits != 0 ? here : (int64) TYPEALIGN(8, end) + 8 - WS_ROW_HEADER;', 'return here;', 't:beyond/told')
