@@ -126,7 +126,7 @@ ws_define_settings(void)
 	DefineCustomIntVariable("wiscsort.block_size",
 							"Sets the size of the blocks of runs.",
 							"Rounded down to a multiple of 4 kB, and to an eighth of work_mem at most. "
-							"-1 means by work_mem, the width of rows and their number.",
+							"-1 means by work_mem and the width of rows.",
 							&ws_block_size, -1, -1, 1024, PGC_USERSET,
 							GUC_UNIT_KB, NULL, NULL, NULL);
 	DefineCustomIntVariable("wiscsort.read_threads",

@@ -29,6 +29,7 @@
 #include <fcntl.h>
 #include <libaio.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 
@@ -241,13 +242,19 @@ close_aio(WsReader *reader)
 
 static const WsReaderOps aio = {submit_aio, start_aio, wait_aio, close_aio};
 
-/* Maps the file, if that can be done.  Nothing is read there. */
+/*
+ * Maps the file, if that can be done, and address space is not limited.  Nothing is read there.  Without it
+ * all blocks are read past the page cache.
+ */
 static void
 map_file(AioReader *r)
 {
+	struct rlimit limit;
 	struct stat st;
 	void	   *map;
 
+	if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+		return;
 	if (fstat(r->cached, &st) != 0 || st.st_size == 0)
 		return;
 	map = mmap(NULL, (size_t) st.st_size, PROT_READ, MAP_SHARED, r->cached, 0);

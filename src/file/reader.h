@@ -37,7 +37,7 @@ typedef struct WsReaderOps
 {
 	void		(*submit) (WsReader *reader, WsRead *read);
 	void		(*start) (WsReader *reader);	/* no more for now: those submitted may begin; or NULL */
-	WsRead	   *(*wait) (WsReader *reader); /* the oldest; NULL if there is none */
+	WsRead	   *(*wait) (WsReader *reader); /* the oldest, which it starts; NULL if there is none */
 	void		(*close) (WsReader *reader);	/* drops what was submitted; frees the reader */
 } WsReaderOps;
 

@@ -312,6 +312,15 @@ grow(WsFormation *f)
 	return true;
 }
 
+/* Runs of rows that `memory` bytes can merge, and read ahead of them, and hand rows out. */
+static int
+row_fan_in(const WsFormation *f, Size memory)
+{
+	double		blocks = (double) (memory / f->row_block) * WS_MERGED_SHARE;
+
+	return (int) Max(2, Min(f->row_reads.method == WS_READ_DOUBLE ? blocks / 2 : blocks, 4096));
+}
+
 /*
  * Makes room for another entry; may sort and write runs, and raises the errors of that.  Returns
  * false, and changes nothing, if there is no more memory and ws_formation_limit has not been called:
@@ -346,8 +355,7 @@ ws_formation_make_room(WsFormation *f)
 			if (f->source == NULL)
 				f->fan_in = (int) Max(2, Min((Size) f->fan_in, map->region->reserved / f->block_size));
 			else
-				f->fan_in = (int) Max(2, Min(f->fan_in, WS_MERGED_SHARE *
-											 (map->region->reserved / f->row_block)));
+				f->fan_in = Min(f->fan_in, row_fan_in(f, map->region->reserved));
 			f->end = piece_entries(f, f->current, &room) - map->entries;
 			f->end += room;
 		}
@@ -479,9 +487,7 @@ ws_formation_limit_rows(WsFormation *f, Size bytes, int pieces)
 	Assert(map->count == 0);
 	ws_region_shrink(map->region, 0);
 	map->room = 0;
-	/* the others of the merges' buffers are for reading ahead, and for handing rows out */
-	f->fan_in = (int) Max(2, Min((double) (f->row_memory / f->row_block) *
-								 (f->row_reads.method == WS_READ_DOUBLE ? 0.5 : 1) * WS_MERGED_SHARE, 4096));
+	f->fan_in = row_fan_in(f, f->row_memory);
 	map->capacity = Min(map->capacity, Max(4, TYPEALIGN_DOWN(4, Min(capacity, WS_PIECE_ENTRIES))) * pieces);
 	lay_out_pieces(f, map->capacity / pieces);
 	open_piece(f, 0);

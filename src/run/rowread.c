@@ -145,7 +145,7 @@ make_order(WsRowsIn *in, const WsRun *runs, const WsBlockStart *starts, uint32 n
 		in->runs[i].ordered = 1;
 	}
 	in->norder = n;
-	in->counted += (n + in->nruns) * 2 * sizeof(uint32);
+	in->counted += (blocks + n) * sizeof(uint32);
 	pfree(mine);
 	pfree(by_number);
 }
@@ -218,7 +218,7 @@ ws_rows_in_create(WsReader *reader, const WsRowSource *source, WsRowFile *home, 
 	in->source = source;
 	in->home = home;
 	in->recycle = recycle;
-	in->method = stats->method = method;
+	in->method = method;
 	in->stats = stats;
 	in->nruns = nruns;
 	in->runs = palloc0(nruns * sizeof(Run));

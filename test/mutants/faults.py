@@ -536,8 +536,9 @@ fault('a read that was refused is taken for one that was done', FILE, 'o->result
 FILE = 'merge/rowpasses.c'
 fault('block starts are forgotten in any merge', FILE, 'if (final)', 'if (true)', 'unit:test_travel')
 FILE = 'sort/budget.c'
-fault('blocks as large as they were asked for', FILE, 'Max(memory / 8, WS_IO_ALIGN)', 'Max(memory, WS_IO_ALIGN)',
-      'unit:test_budget')
+fault('blocks as large as they were asked for', FILE,
+      'return TYPEALIGN_DOWN(WS_IO_ALIGN, CLAMP(asked, WS_IO_ALIGN, Max(memory / 8, WS_IO_ALIGN)));',
+      'return TYPEALIGN_DOWN(WS_IO_ALIGN, CLAMP(asked, WS_IO_ALIGN, Max(memory, WS_IO_ALIGN)));', 'unit:test_budget')
 FILE = 'store/spoolscan.c'
 fault('padding is taken for a row', FILE,
       'return bits != 0 ? here : (int64) TYPEALIGN(8, end) + 8 - WS_ROW_HEADER;', 'return here;', 't:beyond/told')
