@@ -8,7 +8,7 @@
  * not there into the cache, so that the device had to read each block twice.)
  *
  * Reads are given to the system several at a time, where there are several: each time the device has to be
- * told, which costs a virtual machine more than the read itself.
+ * told.
  *
  * A read that the device or the file system will not do so is done as the plain reader does it:
  * when it is waited for.
@@ -16,8 +16,9 @@
  * Contexts of the kernel belong to the process and are used again, since ending one takes 10 ms and more.
  * They are taken and given back by the backend alone; in between the reader's user may be a helper.
  *
- * Memory: DEPTH operations, in CurrentMemoryContext.  On error nothing may be on its way into memory that
- * is given back: the reader's memory context waits for it before it goes.
+ * Memory: DEPTH operations, in CurrentMemoryContext; address space as large as the file, unless that is
+ * limited.  On error nothing may be on its way into memory that is given back: the reader's memory context
+ * waits for it before it goes.
  *-------------------------------------------------------------------------
  */
 #ifndef _GNU_SOURCE
@@ -277,9 +278,9 @@ take_context(void)
 #endif							/* HAVE_LIBAIO */
 
 /*
- * A reader of one file by libaio, in CurrentMemoryContext; NULL if that cannot
- * be: it has not been built in, the system gives no context (aio-max-nr, seccomp), or the file cannot be
- * read past the page cache (tmpfs).  The buffers that it reads into outlive that memory context.
+ * A reader of one file by libaio, in CurrentMemoryContext; NULL if that cannot be: it has not been built in,
+ * the system gives no context (aio-max-nr, seccomp), or the file cannot be read past the page cache (tmpfs).
+ * The buffers that it reads into outlive that memory context.
  */
 WsReader *
 ws_reader_aio(WsFileSet *files, int file, bool helper_safe)

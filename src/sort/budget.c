@@ -6,7 +6,7 @@
  *				entries
  *	with files	spool buffers	W/16: one of 8 kB to 64 kB (larger writes gain nothing), or
  *								four of 4 kB to 256 kB that a helper writes
- *				run block		1/256 of the rest, 4 kB to 256 kB
+ *				run block		1/256 of the rest, 4 kB to 256 kB; or what was asked for
  *				entries			all that is left, with what settling ties needs
  *	output		the entries' memory holds the merge's blocks; of what they leave, up to W/8
  *				(3 MB at most) go to the rows that a helper reads ahead, or all of it to a
@@ -15,9 +15,8 @@
  *	rows that travel	block	W/64, 4 kB to 256 kB; eight average rows if that is W/8 or less.
  *								(Smaller ones have fewer passes, but more reads: with 4 MB,
  *								1.1 GB of rows of 100 B, memory 500 MB: 16 kB 24.8 s,
- *								64 kB 12.6 s)
+ *								64 kB 12.6 s.)  Or what was asked for, W/8 at most.
  *				write buffer	W/16: a block at least, 1 MB at most
- *				(a block size that was asked for takes their place, W/8 at most)
  *				arenas			two with a helper, which share the rest; of each so much goes to
  *								entries as such rows have beside them
  *

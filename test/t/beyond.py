@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Sorts beyond the page cache.  Those that begin again: told to at any row, over every kind of key and row,
-and, in a memory cgroup, because the page cache has lost the spool.  And wiscsort.io_method.  Core says what
-is right."""
+and, in a memory cgroup, because the page cache has lost the spool.  And the ways to read runs of rows:
+wiscsort.io_method, merge_read, assist_blocks and block_size.  Core says what is right."""
 
 import re
 
