@@ -200,6 +200,7 @@ ws_sorter_perform(WsSorter *sorter)
 	ws_passes_end(sorter->passes, request->random_access, sorter->budget.reading);
 	sorter->store->ops->end(sorter->store);
 	stream = ws_passes_stream(sorter->passes, request->random_access);
+	sorter->output = stream->context == sorter->context ? NULL : stream->context;
 	left = request->memory - Min(sorter->account.now, request->memory);
 	/* helpers are started below what they touch, so that they end before it goes */
 	MemoryContextSwitchTo(stream->context);
@@ -314,6 +315,9 @@ ws_sorter_destroy(WsSorter *sorter)
 	if (sorter == NULL)
 		return;
 	sorter->store->ops->close(sorter->store);
+	/* waits for reads that are on their way into the formation's memory */
+	if (sorter->output != NULL)
+		MemoryContextDelete(sorter->output);
 	ws_formation_close(sorter->formation);
 	ws_fileset_close(sorter->files);
 	MemoryContextDelete(sorter->context);

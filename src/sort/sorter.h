@@ -39,6 +39,7 @@ typedef struct WsSorter
 	bool		travels;		/* rows travel inside runs */
 	uint32		turns;			/* pieces that have been turned to, then */
 	/* reading */
+	MemoryContext output;		/* of the final merge, or NULL */
 	uint64		position;		/* rows returned, net */
 	bool		eof;
 	uint64		mark_position;
