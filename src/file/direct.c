@@ -192,7 +192,7 @@ read_cached(DirectReader *r, WsRead *read)
 
 /* Reads from the page cache, or makes a read ready for the system.  There is an operation that is free. */
 static void
-begin(DirectReader *r, WsRead *read)
+begin_read(DirectReader *r, WsRead *read)
 {
 	WsOperation *o = r->free;
 
@@ -218,7 +218,7 @@ static void
 begin_later(DirectReader *r)
 {
 	for (; r->later != NULL && r->nfree > 0; r->later = r->later->next)
-		begin(r, r->later);
+		begin_read(r, r->later);
 	start_direct(&r->reader);
 }
 
@@ -234,14 +234,14 @@ submit_direct(WsReader *reader, WsRead *read)
 	if (r->later != NULL)
 		return;
 	if (r->nfree > 0)
-		begin(r, read);
+		begin_read(r, read);
 	else
 		r->later = read;
 }
 
 /* Waits for an operation, which is free then. */
 static void
-finish(DirectReader *r, WsOperation *o)
+finish_read(DirectReader *r, WsOperation *o)
 {
 	WsRead	   *read = o->read;
 
@@ -273,7 +273,7 @@ wait_direct(WsReader *reader)
 	if (read == NULL)
 		return NULL;
 	if (read->operation != NULL)
-		finish(r, read->operation);
+		finish_read(r, read->operation);
 	/* one that could not be done so, or ended early, which is the file's end or will be said then */
 	if (read->data == NULL && read->error == 0)
 		read->error = ws_file_read(reader->files, read->file, read->buffer, read->bytes, read->offset);

@@ -157,7 +157,7 @@ def descriptors():
             cur.execute("SET wiscsort.io_method = '%s'" % method)
             cur.execute('BEGIN')
             for n in range(12):
-                cur.execute('DECLARE c%d CURSOR FOR %s' % (n, QUERIES[1]))
+                cur.execute('DECLARE c%d NO SCROLL CURSOR FOR %s' % (n, QUERIES[1]))
                 check(rows(cur, 'FETCH 1000 FROM c%d' % n) == wanted[:1000], '%s, sort %d begins' % (method, n))
             for n in range(12):
                 check(rows(cur, 'FETCH ALL FROM c%d' % n) == wanted[1000:], '%s, sort %d goes on' % (method, n))
