@@ -1,9 +1,9 @@
 /*-------------------------------------------------------------------------
  * aio.c - a queue of the system: libaio (direct.h).
  *
- * A context takes copies of what it is given, so that nothing of it has to stay but the operation.
+ * The kernel copies what it is told to do; it stays all the same, as Valgrind looks there for what was done.
  *
- * Memory: the kernel's.  It refuses where aio-max-nr of them
+ * Memory: the struct, and the kernel's.  It refuses where aio-max-nr of them
  * are in use, and where seccomp forbids it.  In a process that was forked it is not valid.
  *-------------------------------------------------------------------------
  */
@@ -16,6 +16,7 @@ typedef struct AioQueue
 {
 	WsQueue		queue;			/* must be first */
 	io_context_t context;
+	struct iocb iocbs[WS_DEPTH];	/* by the numbers of operations */
 } AioQueue;
 
 static bool
@@ -28,21 +29,20 @@ static int
 submit_aio(WsQueue *queue, WsOperation **operations, int n)
 {
 	AioQueue   *q = (AioQueue *) queue;
-	struct iocb iocbs[WS_DEPTH];
-	struct iocb *pointers[WS_DEPTH];
+	struct iocb *iocbs[WS_DEPTH];
 	int			taken = 0;
 
 	for (int i = 0; i < n; i++)
 	{
 		const WsRead *read = operations[i]->read;
 
-		io_prep_pread(&iocbs[i], operations[i]->fd, read->buffer, read->bytes, read->offset);
-		iocbs[i].data = operations[i];
-		pointers[i] = &iocbs[i];
+		iocbs[i] = &q->iocbs[operations[i]->number];
+		io_prep_pread(iocbs[i], operations[i]->fd, read->buffer, read->bytes, read->offset);
+		iocbs[i]->data = operations[i];
 	}
 	while (taken < n)
 	{
-		int			more = io_submit(q->context, n - taken, pointers + taken);
+		int			more = io_submit(q->context, n - taken, iocbs + taken);
 
 		if (more == -EINTR)
 			continue;

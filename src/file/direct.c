@@ -369,6 +369,7 @@ ws_reader_direct(WsFileSet *files, int file, bool helper_safe, WsReaderKind *kin
 	map_file(r);
 	for (int i = 0; i < WS_DEPTH; i++)
 	{
+		r->operations[i].number = i;
 		r->operations[i].next = r->free;
 		r->free = &r->operations[i];
 	}

@@ -23,6 +23,7 @@ typedef struct WsOperation
 {
 	WsRead	   *read;
 	int			fd;				/* past the page cache */
+	int			number;			/* of this one, from 0, less than WS_DEPTH */
 	struct WsOperation *next;	/* of those that are free */
 	bool		done;
 	long		result;			/* bytes, or -errno */
