@@ -13,7 +13,7 @@
 /* ---- fileset.c: the files of one sort, by number ---- */
 typedef struct WsFileSet WsFileSet;
 
-extern WsFileSet *ws_fileset_create(const WsThreads *threads, int64 stays, bool async);
+extern WsFileSet *ws_fileset_create(const WsThreads *threads, int64 stays);
 extern int	ws_file_create(WsFileSet *set);
 extern void ws_file_drop(WsFileSet *set, int file);
 extern bool ws_file_allow_helpers(WsFileSet *set, int file);

@@ -23,7 +23,6 @@ struct WsFileSet
 	MemoryContext context;
 	const WsThreads *threads;
 	int64		stays;
-	bool		async;
 	WsTempFile *files[MOST_FILES];	/* helpers look at it: never moved.  NULL for those that were dropped */
 	int			n;
 	int64		most;			/* bytes that all files had, when one was dropped */
@@ -31,18 +30,16 @@ struct WsFileSet
 
 /*
  * Creates an empty set in CurrentMemoryContext.  `threads` says which helpers there may be.  Of a file that
- * is appended to, the first `stays` bytes may stay in the page cache.  With `async` many reads may be on
- * their way at once.
+ * is appended to, the first `stays` bytes may stay in the page cache.
  */
 WsFileSet *
-ws_fileset_create(const WsThreads *threads, int64 stays, bool async)
+ws_fileset_create(const WsThreads *threads, int64 stays)
 {
 	WsFileSet  *set = palloc0(sizeof(WsFileSet));
 
 	set->context = CurrentMemoryContext;
 	set->threads = threads;
 	set->stays = stays;
-	set->async = async;
 	return set;
 }
 
@@ -79,12 +76,12 @@ ws_file_allow_helpers(WsFileSet *set, int file)
 
 /*
  * A descriptor of a file for reading past the page cache, and in *cached one for reading through it, both of
- * the file; -1 if there is none to be had, or it is not wanted.
+ * the file; -1 if there is none to be had.
  */
 int
 ws_file_direct(WsFileSet *set, int file, int *cached)
 {
-	if (!set->async || !ws_tempfile_allow_direct(set->files[file]))
+	if (!ws_tempfile_allow_direct(set->files[file]))
 		return -1;
 	*cached = set->files[file]->raw;
 	return set->files[file]->direct;

@@ -205,6 +205,7 @@ typedef struct WsMergeReads
 {
 	WsMergeRead method;
 	int			assist;			/* of the read order: blocks to read ahead, -1: as many as are good */
+	WsReaderKind io;			/* wanted */
 } WsMergeReads;
 
 /* What reading has done, for EXPLAIN. */
@@ -213,7 +214,7 @@ typedef struct WsReadStats
 	uint64		blocks;			/* of the read order */
 	uint64		stalls;			/* times that a block was waited for, longer than WS_STALL_US */
 	uint64		stalled_us;		/* by all waits */
-	bool		async;			/* many reads were on their way at once */
+	WsReaderKind io;			/* as it was */
 	WsMergeRead method;
 } WsReadStats;
 

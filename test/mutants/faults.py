@@ -524,15 +524,25 @@ FILE = 'sort/sorter.c'
 fault('the arena is not changed', FILE, 'if (sorter->travels && sorter->turns != f->turns)',
       'if (sorter->travels && sorter->turns + 1 < f->turns)', 'unit:test_travel')
 
-# --- beyond the page cache: file/aio.c, store/spoolscan.c, sort/again.c, merges of few runs ------
+# --- beyond the page cache: file/direct.c, store/spoolscan.c, sort/again.c, merges of few runs ------
 
-FILE = 'file/aio.c'
+FILE = 'file/direct.c'
 fault('reads are not waited for when memory goes', FILE, 'while (r->on_their_way > 0)', 'while (false)', 'unit:test_aio')
 fault('a read that failed is taken for one that was done', FILE, 'if (o->result == (long) read->bytes)',
       'if (o->result != 0)', 'unit:test_aio')
 fault('the page cache is asked for what it has not', FILE, 'if (!is_cached(r, read) ||', 'if (', 'unit:test_aio')
-fault('a read that was refused is taken for one that was done', FILE, 'o->result = -EAGAIN;',
-      'o->result = (long) o->read->bytes;', 'unit:test_aio')
+fault('a read that was refused is taken for one that was done', FILE, 'ws_operation_done(r->ready[taken], -EAGAIN);',
+      'ws_operation_done(r->ready[taken], (long) r->ready[taken]->read->bytes);', 'unit:test_aio')
+fault('reads that wait for an operation never begin', FILE, 'if (r->nfree >= BATCH && r->later != NULL)', 'if (false)',
+      'unit:test_aio')
+fault('a queue that has refused a read is used again', FILE,
+      'if (kinds[queue->kind].nidle < MOST_IDLE && !queue->broken)', 'if (kinds[queue->kind].nidle < MOST_IDLE)',
+      'unit:test_aio')
+fault('queues survive a fork', FILE, 'kinds[kind].idle = NULL;', '{}', 'unit:test_aio')
+fault('the other kind of queue is not asked', FILE, 'for (int kind = 0; queue == NULL && kind < WS_READER_KINDS; kind++)',
+      'for (int kind = 0; false && kind < WS_READER_KINDS; kind++)', 'unit:test_aio')
+FILE = 'file/uring.c'
+fault('a ring that has refused a read is given more', FILE, 'if (queue->broken)', 'if (false)', 'unit:test_aio')
 FILE = 'merge/rowpasses.c'
 fault('block starts are forgotten in any merge', FILE, 'if (final)', 'if (true)', 'unit:test_travel')
 FILE = 'sort/budget.c'

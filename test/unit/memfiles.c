@@ -123,7 +123,7 @@ memfiles_release(void *arg)
 }
 
 WsFileSet *
-ws_fileset_create(const WsThreads *threads, int64 stays, bool async)
+ws_fileset_create(const WsThreads *threads, int64 stays)
 {
 	WsFileSet  *set = palloc0(sizeof(WsFileSet));
 

@@ -1,0 +1,381 @@
+/*-------------------------------------------------------------------------
+ * direct.c - a reader that has many reads on their way at once, past the page cache.
+ *
+ * posix_fadvise, which the reader `ahead` relies on, reads nothing ahead where a memory cgroup is at its
+ * limit: the system gives up on pages that it would have to make room for, and each read waits for the
+ * device.  Reads that go past the page cache (O_DIRECT) need no pages.  What the cache has is taken from
+ * there: mincore tells whether it has a block.  (preadv2 with RWF_NOWAIT would tell, too, but reads what is
+ * not there into the cache, so that the device had to read each block twice.)
+ *
+ * Reads are given to a queue of the system (direct.h) several at a time, where there are several: each time
+ * the device has to be told.  Those that come when WS_DEPTH are on their way wait until some have been
+ * handed back.
+ *
+ * A read that the device or the file system will not do so, or that was cancelled, is done as the plain
+ * reader does it: when it is waited for.
+ *
+ * Queues belong to the process and are used again, since ending one takes 10 ms and more.  They are taken
+ * and given back by the backend alone; in between the reader's user may be a helper.
+ *
+ * Memory: WS_DEPTH operations, in CurrentMemoryContext; queues, in TopMemoryContext; address space as large
+ * as the file, unless that is limited.  On error nothing may be on its way into memory that is given back:
+ * the reader's memory context waits for it before it goes.
+ *-------------------------------------------------------------------------
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE				/* preadv2 */
+#endif
+#include "file/direct.h"
+
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "utils/memdebug.h"
+#include "utils/memutils.h"
+
+/* Reads that have waited for operations are begun so many at a time. */
+#define BATCH		(WS_DEPTH / 4)
+
+/* Pages of a block that may come from the page cache, at most. */
+#define MOST_PAGES	256
+
+/* Queues of a kind that nobody is using, at most so many. */
+#define MOST_IDLE	8
+
+typedef struct DirectReader
+{
+	WsReader	reader;			/* must be first */
+	MemoryContextCallback callback;
+	WsQueue    *queue;			/* or NULL: given back */
+	int			cached;			/* descriptors: through the page cache, and past it */
+	int			direct;
+	char	   *map;			/* of the file, to ask what is in the page cache; or NULL */
+	Size		map_bytes;
+	int			on_their_way;
+	WsOperation *ready[WS_DEPTH];	/* not given to the system yet */
+	int			nready;
+	WsRead	   *later;			/* the first read that has not begun for want of an operation, or NULL */
+	WsOperation *free;
+	int			nfree;
+	WsOperation operations[WS_DEPTH];
+} DirectReader;
+
+/* The kinds of queues, and those that nobody is using. */
+static struct
+{
+	const WsQueueOps *ops;
+	WsQueue    *idle;
+	int			nidle;
+}			kinds[WS_READER_KINDS] = {
+	[WS_READER_LIBAIO] = {&ws_queue_aio},
+	[WS_READER_URING] = {&ws_queue_uring},
+};
+
+/* The process whose these are. */
+static pid_t owner;
+
+/* Gives the system what is ready.  What it refuses will be read otherwise, when it is waited for. */
+static void
+start_direct(WsReader *reader)
+{
+	DirectReader *r = (DirectReader *) reader;
+	int			taken = 0;
+
+	if (r->nready > 0)
+		taken = r->queue->ops->submit(r->queue, r->ready, r->nready);
+	r->on_their_way += taken;
+	for (; taken < r->nready; taken++)
+		ws_operation_done(r->ready[taken], -EAGAIN);
+	r->nready = 0;
+}
+
+/* Waits for at least so many results.  Callable from helpers. */
+static void
+take_results(DirectReader *r, int least)
+{
+	r->on_their_way -= r->queue->ops->results(r->queue, least);
+}
+
+/* A queue of a kind; NULL if the system gives none. */
+static WsQueue *
+take_queue(WsReaderKind kind)
+{
+	const WsQueueOps *ops = kinds[kind].ops;
+	WsQueue    *queue = kinds[kind].idle;
+
+	if (ops == NULL || ops->open == NULL)
+		return NULL;
+	if (queue != NULL)
+	{
+		kinds[kind].idle = queue->next;
+		kinds[kind].nidle--;
+		return queue;
+	}
+	queue = MemoryContextAllocZero(TopMemoryContext, ops->bytes);
+	queue->kind = kind;
+	queue->ops = ops;
+	if (!ops->open(queue))
+	{
+		pfree(queue);
+		return NULL;
+	}
+	return queue;
+}
+
+/* Gives back a queue that nothing is on its way in. */
+static void
+give_queue_back(WsQueue *queue)
+{
+	if (kinds[queue->kind].nidle < MOST_IDLE && !queue->broken)
+	{
+		queue->next = kinds[queue->kind].idle;
+		kinds[queue->kind].idle = queue;
+		kinds[queue->kind].nidle++;
+		return;
+	}
+	queue->ops->end(queue);
+	pfree(queue);
+}
+
+/* Waits for what is on its way, and gives the queue back. */
+static void
+end(void *arg)
+{
+	DirectReader *r = arg;
+
+	if (r->queue == NULL)
+		return;
+	while (r->on_their_way > 0)
+		take_results(r, r->on_their_way);
+	r->nready = 0;
+	r->later = NULL;
+	if (r->map != NULL)
+		munmap(r->map, r->map_bytes);
+	give_queue_back(r->queue);
+	r->queue = NULL;
+}
+
+/* Has the page cache all of a block? */
+static bool
+is_cached(const DirectReader *r, const WsRead *read)
+{
+	Size		page = (Size) sysconf(_SC_PAGESIZE);
+	Size		begin = TYPEALIGN_DOWN(page, (Size) read->offset);
+	Size		end = (Size) read->offset + read->bytes;
+	Size		n = (end - begin + page - 1) / page;
+	unsigned char there[MOST_PAGES];
+
+	if (r->map == NULL || end > r->map_bytes || n > MOST_PAGES ||
+		mincore(r->map + begin, end - begin, there) != 0)
+		return false;
+	for (Size i = 0; i < n; i++)
+		if ((there[i] & 1) == 0)
+			return false;
+	return true;
+}
+
+/* Reads what the page cache has at once; false if it has not all of it. */
+static bool
+read_cached(DirectReader *r, WsRead *read)
+{
+	struct iovec to = {read->buffer, read->bytes};
+
+	if (!is_cached(r, read) ||
+		preadv2(r->cached, &to, 1, read->offset, RWF_NOWAIT) != (ssize_t) read->bytes)
+		return false;
+	ws_file_forget(r->reader.files, read->file, read->bytes, read->offset);
+	return true;
+}
+
+/* Reads from the page cache, or makes a read ready for the system.  There is an operation that is free. */
+static void
+begin_read(DirectReader *r, WsRead *read)
+{
+	WsOperation *o = r->free;
+
+	if (read_cached(r, read))
+	{
+		read->data = read->buffer;
+		return;
+	}
+	if (read->offset % WS_IO_ALIGN != 0 || read->bytes % WS_IO_ALIGN != 0 ||
+		(uintptr_t) read->buffer % WS_IO_ALIGN != 0)
+		return;
+	r->free = o->next;
+	r->nfree--;
+	o->read = read;
+	o->fd = r->direct;
+	o->done = false;
+	r->ready[r->nready++] = o;
+	read->operation = o;
+}
+
+/* Begins reads that had to wait for that. */
+static void
+begin_later(DirectReader *r)
+{
+	for (; r->later != NULL && r->nfree > 0; r->later = r->later->next)
+		begin_read(r, r->later);
+	start_direct(&r->reader);
+}
+
+static void
+submit_direct(WsReader *reader, WsRead *read)
+{
+	DirectReader *r = (DirectReader *) reader;
+
+	ws_reader_queue(reader, read);
+	read->operation = NULL;
+	read->error = 0;
+	read->data = NULL;
+	if (r->later != NULL)
+		return;
+	if (r->nfree > 0)
+		begin_read(r, read);
+	else
+		r->later = read;
+}
+
+/* Waits for an operation, which is free then. */
+static void
+finish_read(DirectReader *r, WsOperation *o)
+{
+	WsRead	   *read = o->read;
+
+	start_direct(&r->reader);
+	while (!o->done)
+		take_results(r, 1);
+	if (o->result == (long) read->bytes)
+	{
+		VALGRIND_MAKE_MEM_DEFINED(read->buffer, read->bytes);
+		read->data = read->buffer;
+	}
+	else if (o->result == -EIO)
+		read->error = EIO;
+	o->next = r->free;
+	r->free = o;
+	r->nfree++;
+}
+
+static WsRead *
+wait_direct(WsReader *reader)
+{
+	DirectReader *r = (DirectReader *) reader;
+	WsRead	   *read;
+
+	/* all operations are free when it is the first one's turn, of those that have not begun */
+	if (r->nfree >= BATCH && r->later != NULL)
+		begin_later(r);
+	read = ws_reader_unqueue(reader);
+	if (read == NULL)
+		return NULL;
+	if (read->operation != NULL)
+		finish_read(r, read->operation);
+	/* one that could not be done so, or ended early, which is the file's end or will be said then */
+	if (read->data == NULL && read->error == 0)
+		read->error = ws_file_read(reader->files, read->file, read->buffer, read->bytes, read->offset);
+	read->data = read->buffer;
+	if (read->error == 0)
+		reader->bytes += read->bytes;
+	return read;
+}
+
+static void
+close_direct(WsReader *reader)
+{
+	/* the struct stays for its callback, until the context goes */
+	end(reader);
+}
+
+static const WsReaderOps direct = {submit_direct, start_direct, wait_direct, close_direct};
+
+/*
+ * Maps the file, if that can be done, and address space is not limited.  Nothing is read there.  Without it
+ * all blocks are read past the page cache.
+ */
+static void
+map_file(DirectReader *r)
+{
+	struct rlimit limit;
+	struct stat st;
+	void	   *map;
+
+	if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+		return;
+	if (fstat(r->cached, &st) != 0 || st.st_size == 0)
+		return;
+	map = mmap(NULL, (size_t) st.st_size, PROT_READ, MAP_SHARED, r->cached, 0);
+	if (map == MAP_FAILED)
+		return;
+	r->map = map;
+	r->map_bytes = (Size) st.st_size;
+}
+
+/* A queue of the wanted kind, or else of another. */
+static WsQueue *
+take_any_queue(WsReaderKind wanted)
+{
+	WsQueue    *queue;
+
+	/* those of the process that this one was forked from are not valid here */
+	for (int kind = 0; owner != getpid() && kind < WS_READER_KINDS; kind++)
+	{
+		kinds[kind].idle = NULL;
+		kinds[kind].nidle = 0;
+	}
+	owner = getpid();
+	queue = take_queue(wanted);
+	for (int kind = 0; queue == NULL && kind < WS_READER_KINDS; kind++)
+		queue = take_queue(kind);
+	return queue;
+}
+
+/*
+ * A reader of one file, in CurrentMemoryContext, by a queue of the kind *kind, or of another if the system
+ * gives none; *kind becomes what it is.  NULL, and WS_READER_SYNC, if that was wanted, there is no queue
+ * (not built in, aio-max-nr, io_uring_disabled, seccomp), or the file cannot be read past the page cache
+ * (tmpfs).  The buffers that it reads into outlive that memory context.
+ */
+WsReader *
+ws_reader_direct(WsFileSet *files, int file, bool helper_safe, WsReaderKind *kind)
+{
+	WsReaderKind wanted = *kind;
+	DirectReader *r;
+	int			cached;
+	int			direct_fd;
+
+	*kind = WS_READER_SYNC;
+	if (wanted == WS_READER_SYNC)
+		return NULL;
+	direct_fd = ws_file_direct(files, file, &cached);
+	if (direct_fd < 0)
+		return NULL;
+	r = palloc0(sizeof(DirectReader));
+	r->queue = take_any_queue(wanted);
+	if (r->queue == NULL)
+	{
+		pfree(r);
+		return NULL;
+	}
+	*kind = r->queue->kind;
+	r->reader.ops = &direct;
+	r->reader.files = files;
+	r->reader.helper_safe = helper_safe;
+	r->cached = cached;
+	r->direct = direct_fd;
+	map_file(r);
+	for (int i = 0; i < WS_DEPTH; i++)
+	{
+		r->operations[i].number = i;
+		r->operations[i].next = r->free;
+		r->free = &r->operations[i];
+	}
+	r->nfree = WS_DEPTH;
+	r->callback.func = end;
+	r->callback.arg = r;
+	MemoryContextRegisterResetCallback(CurrentMemoryContext, &r->callback);
+	return &r->reader;
+}
