@@ -1,5 +1,5 @@
 /*-------------------------------------------------------------------------
- * aio.c - a queue of the system: libaio (direct.h).
+ * aio.c - a queue of the system: libaio (queue.h).
  *
  * The kernel copies what it is told to do; it stays all the same, as Valgrind looks there for what was done.
  *
@@ -7,7 +7,7 @@
  * are in use, and where seccomp forbids it.  In a process that was forked it is not valid.
  *-------------------------------------------------------------------------
  */
-#include "file/direct.h"
+#include "file/queue.h"
 
 #ifdef HAVE_LIBAIO
 #include <libaio.h>

@@ -7,7 +7,7 @@
  *
  *	plain	reads when it is waited for
  *	ahead	has the system read ahead from when it is asked, into the page cache, and drops it from there
- *	direct	has many reads on their way at once, past the page cache (direct.c)
+ *	async	has many reads on their way at once, past the page cache (async.c)
  *	mapped	the bytes are in a mapping of the file: no buffer is needed
  *
  * A kind of its own injects faults, in test/unit.
@@ -18,7 +18,7 @@
 
 #include "file/file.h"
 
-/* How many reads are on their way at once: not at all (plain, ahead), or by which queue (direct). */
+/* How many reads are on their way at once: not at all (plain, ahead), or by which queue (async). */
 typedef enum WsReaderKind
 {
 	WS_READER_SYNC,
@@ -64,7 +64,7 @@ struct WsReader
 
 extern WsReader *ws_reader_plain(WsFileSet *files, bool helper_safe);
 extern WsReader *ws_reader_ahead(WsFileSet *files, bool helper_safe);
-extern WsReader *ws_reader_direct(WsFileSet *files, int file, bool helper_safe, WsReaderKind *kind);
+extern WsReader *ws_reader_async(WsFileSet *files, int file, bool helper_safe, WsReaderKind *kind);
 extern WsReader *ws_reader_mapped(WsFileSet *files, int file, int64 bytes);
 extern void ws_reader_count(WsReader *reader);
 

@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
- * uring.c - a queue of the system: io_uring, by liburing (direct.h).
+ * uring.c - a queue of the system: io_uring, by liburing (queue.h).
  *
  * Threads take turns: one may submit what another waits for.  So a ring is neither for one issuer
  * (IORING_SETUP_SINGLE_ISSUER, _DEFER_TASKRUN), nor does it leave the end of a read to the next call of who
  * submitted it (_COOP_TASKRUN), who may not make one for long.  The kernel may cancel reads of a thread that
- * has ended: they are done otherwise, as any other that it would not do (direct.c).
+ * has ended: they are done otherwise, as any other that it would not do (async.c).
  *
  * What a ring did not take at once stays in its memory, and would go with what is submitted next, perhaps
  * into a buffer that is somebody else's by then.  So a ring that has refused one is given nothing more, and
@@ -17,7 +17,7 @@
  * forbids it, and on kernels before 5.6, which have no such read.
  *-------------------------------------------------------------------------
  */
-#include "file/direct.h"
+#include "file/queue.h"
 
 #ifdef HAVE_LIBURING
 #include <liburing.h>

@@ -76,7 +76,7 @@ merge_row_runs(WsPasses *p, int n, Size memory, bool final)
 	old = MemoryContextSwitchTo(merge->stream.context);
 	f->stats.reads.io = f->row_reads.io;
 	f->stats.reads.method = f->row_reads.method;
-	reader = ws_reader_direct(p->files, f->row_home.file, helper_safe, &f->stats.reads.io);
+	reader = ws_reader_async(p->files, f->row_home.file, helper_safe, &f->stats.reads.io);
 	if (reader == NULL)
 		reader = ws_reader_ahead(p->files, helper_safe);
 	in = ws_rows_in_create(reader, f->source, &f->row_home, !final, f->row_reads.method, &f->stats.reads,

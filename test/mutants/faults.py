@@ -524,9 +524,9 @@ FILE = 'sort/sorter.c'
 fault('the arena is not changed', FILE, 'if (sorter->travels && sorter->turns != f->turns)',
       'if (sorter->travels && sorter->turns + 1 < f->turns)', 'unit:test_travel')
 
-# --- beyond the page cache: file/direct.c, store/spoolscan.c, sort/again.c, merges of few runs ------
+# --- beyond the page cache: file/async.c, store/spoolscan.c, sort/again.c, merges of few runs ------
 
-FILE = 'file/direct.c'
+FILE = 'file/async.c'
 fault('reads are not waited for when memory goes', FILE, 'while (r->on_their_way > 0)', 'while (false)', 'unit:test_aio')
 fault('a read that failed is taken for one that was done', FILE, 'if (o->result == (long) read->bytes)',
       'if (o->result != 0)', 'unit:test_aio')

@@ -21,7 +21,7 @@
 #endif
 #include "../../src/file/aio.c"
 #include "../../src/file/uring.c"
-#include "../../src/file/direct.c"
+#include "../../src/file/async.c"
 #include "../../src/file/writer.c"
 #include "../../src/key/normalize.c"
 #include "../../src/key/compare.c"

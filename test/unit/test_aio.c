@@ -1,5 +1,5 @@
 /*-------------------------------------------------------------------------
- * test_aio.c - the reader that has many reads on their way (file/direct.c), over a file of this directory's
+ * test_aio.c - the reader that has many reads on their way (file/async.c), over a file of this directory's
  * file system and both queues of the system, libaio and io_uring.
  *
  * What it brings must be what the file has, in the order in which it was asked for, with any number of reads
@@ -84,7 +84,7 @@ test_submit(struct io_uring *ring)
 
 #include "../../src/file/aio.c"
 #include "../../src/file/uring.c"
-#include "../../src/file/direct.c"
+#include "../../src/file/async.c"
 
 #define BLOCK	4096
 #define BLOCKS	2048
@@ -111,7 +111,7 @@ static WsReader *
 make_reader(void)
 {
 	WsReaderKind kind = tested;
-	WsReader   *reader = ws_reader_direct(files, 0, true, &kind);
+	WsReader   *reader = ws_reader_async(files, 0, true, &kind);
 
 	if (reader != NULL && kind != tested)
 	{
@@ -214,7 +214,7 @@ reads(bool dropped)
 			given = 0;
 			reader = make_reader();
 			wrong = reader == NULL ? -1 : read_at_random(reader, depths[i], odd);
-			CHECK(wrong == 0 && ((DirectReader *) reader)->on_their_way == 0 && reader->bytes > 0,
+			CHECK(wrong == 0 && ((AsyncReader *) reader)->on_their_way == 0 && reader->bytes > 0,
 				  "%s: %s, %d at once%s: %ld wrong", name, dropped ? "from the device" : "from the page cache",
 				  depths[i], odd ? ", not aligned" : "", wrong);
 			if (dropped && !odd)
@@ -304,7 +304,7 @@ refused(void)
 	reader->ops->close(reader);
 
 	direct_fd = -1;
-	CHECK(ws_reader_direct(files, 0, true, &kind) == NULL && kind == WS_READER_SYNC,
+	CHECK(ws_reader_async(files, 0, true, &kind) == NULL && kind == WS_READER_SYNC,
 		  "%s: no descriptor: no reader", name);
 
 	/* one that may not be read from: each read is refused, and done otherwise */
@@ -386,7 +386,7 @@ no_queues(void)
 		kinds[i].idle = NULL;
 	}
 	no_queue = true;
-	CHECK(ws_reader_direct(files, 0, true, &kind) == NULL && kind == WS_READER_SYNC,
+	CHECK(ws_reader_async(files, 0, true, &kind) == NULL && kind == WS_READER_SYNC,
 		  "%s: the system gives no queue: no reader", name);
 	for (int i = 0; i < WS_READER_KINDS; i++)
 		if (i != tested)
@@ -395,7 +395,7 @@ no_queues(void)
 		if (i != tested && idle[i] != NULL)
 		{
 			kind = tested;
-			reader = ws_reader_direct(files, 0, true, &kind);
+			reader = ws_reader_async(files, 0, true, &kind);
 			CHECK(reader != NULL && kind == i && read_at_random(reader, READS, false) == 0,
 				  "%s: the other kind takes its place", name);
 			reader->ops->close(reader);
@@ -403,7 +403,7 @@ no_queues(void)
 	kinds[tested].idle = idle[tested];
 	no_queue = false;
 	kind = WS_READER_SYNC;
-	CHECK(ws_reader_direct(files, 0, true, &kind) == NULL && kind == WS_READER_SYNC,
+	CHECK(ws_reader_async(files, 0, true, &kind) == NULL && kind == WS_READER_SYNC,
 		  "%s: none if none is wanted", name);
 #ifdef HAVE_LIBURING
 	if (tested == WS_READER_URING)

@@ -1,5 +1,5 @@
 /*-------------------------------------------------------------------------
- * direct.c - a reader that has many reads on their way at once, past the page cache.
+ * async.c - a reader that has many reads on their way at once, past the page cache.
  *
  * posix_fadvise, which the reader `ahead` relies on, reads nothing ahead where a memory cgroup is at its
  * limit: the system gives up on pages that it would have to make room for, and each read waits for the
@@ -7,7 +7,7 @@
  * there: mincore tells whether it has a block.  (preadv2 with RWF_NOWAIT would tell, too, but reads what is
  * not there into the cache, so that the device had to read each block twice.)
  *
- * Reads are given to a queue of the system (direct.h) several at a time, where there are several: each time
+ * Reads are given to a queue of the system (queue.h) several at a time, where there are several: each time
  * the device has to be told.  Those that come when WS_DEPTH are on their way wait until some have been
  * handed back.
  *
@@ -25,7 +25,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE				/* preadv2 */
 #endif
-#include "file/direct.h"
+#include "file/queue.h"
 
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -45,7 +45,7 @@
 /* Queues of a kind that nobody is using, at most so many. */
 #define MOST_IDLE	8
 
-typedef struct DirectReader
+typedef struct AsyncReader
 {
 	WsReader	reader;			/* must be first */
 	MemoryContextCallback callback;
@@ -61,7 +61,7 @@ typedef struct DirectReader
 	WsOperation *free;
 	int			nfree;
 	WsOperation operations[WS_DEPTH];
-} DirectReader;
+} AsyncReader;
 
 /* The kinds of queues, and those that nobody is using. */
 static struct
@@ -79,9 +79,9 @@ static pid_t owner;
 
 /* Gives the system what is ready.  What it refuses will be read otherwise, when it is waited for. */
 static void
-start_direct(WsReader *reader)
+start_async(WsReader *reader)
 {
-	DirectReader *r = (DirectReader *) reader;
+	AsyncReader *r = (AsyncReader *) reader;
 	int			taken = 0;
 
 	if (r->nready > 0)
@@ -94,7 +94,7 @@ start_direct(WsReader *reader)
 
 /* Waits for at least so many results.  Callable from helpers. */
 static void
-take_results(DirectReader *r, int least)
+take_results(AsyncReader *r, int least)
 {
 	r->on_their_way -= r->queue->ops->results(r->queue, least);
 }
@@ -144,7 +144,7 @@ give_queue_back(WsQueue *queue)
 static void
 end(void *arg)
 {
-	DirectReader *r = arg;
+	AsyncReader *r = arg;
 
 	if (r->queue == NULL)
 		return;
@@ -160,7 +160,7 @@ end(void *arg)
 
 /* Has the page cache all of a block? */
 static bool
-is_cached(const DirectReader *r, const WsRead *read)
+is_cached(const AsyncReader *r, const WsRead *read)
 {
 	Size		page = (Size) sysconf(_SC_PAGESIZE);
 	Size		begin = TYPEALIGN_DOWN(page, (Size) read->offset);
@@ -179,7 +179,7 @@ is_cached(const DirectReader *r, const WsRead *read)
 
 /* Reads what the page cache has at once; false if it has not all of it. */
 static bool
-read_cached(DirectReader *r, WsRead *read)
+read_cached(AsyncReader *r, WsRead *read)
 {
 	struct iovec to = {read->buffer, read->bytes};
 
@@ -192,7 +192,7 @@ read_cached(DirectReader *r, WsRead *read)
 
 /* Reads from the page cache, or makes a read ready for the system.  There is an operation that is free. */
 static void
-begin_read(DirectReader *r, WsRead *read)
+begin_read(AsyncReader *r, WsRead *read)
 {
 	WsOperation *o = r->free;
 
@@ -215,17 +215,17 @@ begin_read(DirectReader *r, WsRead *read)
 
 /* Begins reads that had to wait for that. */
 static void
-begin_later(DirectReader *r)
+begin_later(AsyncReader *r)
 {
 	for (; r->later != NULL && r->nfree > 0; r->later = r->later->next)
 		begin_read(r, r->later);
-	start_direct(&r->reader);
+	start_async(&r->reader);
 }
 
 static void
-submit_direct(WsReader *reader, WsRead *read)
+submit_async(WsReader *reader, WsRead *read)
 {
-	DirectReader *r = (DirectReader *) reader;
+	AsyncReader *r = (AsyncReader *) reader;
 
 	ws_reader_queue(reader, read);
 	read->operation = NULL;
@@ -241,11 +241,11 @@ submit_direct(WsReader *reader, WsRead *read)
 
 /* Waits for an operation, which is free then. */
 static void
-finish_read(DirectReader *r, WsOperation *o)
+finish_read(AsyncReader *r, WsOperation *o)
 {
 	WsRead	   *read = o->read;
 
-	start_direct(&r->reader);
+	start_async(&r->reader);
 	while (!o->done)
 		take_results(r, 1);
 	if (o->result == (long) read->bytes)
@@ -261,9 +261,9 @@ finish_read(DirectReader *r, WsOperation *o)
 }
 
 static WsRead *
-wait_direct(WsReader *reader)
+wait_async(WsReader *reader)
 {
-	DirectReader *r = (DirectReader *) reader;
+	AsyncReader *r = (AsyncReader *) reader;
 	WsRead	   *read;
 
 	/* all operations are free when it is the first one's turn, of those that have not begun */
@@ -284,20 +284,20 @@ wait_direct(WsReader *reader)
 }
 
 static void
-close_direct(WsReader *reader)
+close_async(WsReader *reader)
 {
 	/* the struct stays for its callback, until the context goes */
 	end(reader);
 }
 
-static const WsReaderOps direct = {submit_direct, start_direct, wait_direct, close_direct};
+static const WsReaderOps async = {submit_async, start_async, wait_async, close_async};
 
 /*
  * Maps the file, if that can be done, and address space is not limited.  Nothing is read there.  Without it
  * all blocks are read past the page cache.
  */
 static void
-map_file(DirectReader *r)
+map_file(AsyncReader *r)
 {
 	struct rlimit limit;
 	struct stat st;
@@ -340,10 +340,10 @@ take_any_queue(WsReaderKind wanted)
  * (tmpfs).  The buffers that it reads into outlive that memory context.
  */
 WsReader *
-ws_reader_direct(WsFileSet *files, int file, bool helper_safe, WsReaderKind *kind)
+ws_reader_async(WsFileSet *files, int file, bool helper_safe, WsReaderKind *kind)
 {
 	WsReaderKind wanted = *kind;
-	DirectReader *r;
+	AsyncReader *r;
 	int			cached;
 	int			direct_fd;
 
@@ -353,7 +353,7 @@ ws_reader_direct(WsFileSet *files, int file, bool helper_safe, WsReaderKind *kin
 	direct_fd = ws_file_direct(files, file, &cached);
 	if (direct_fd < 0)
 		return NULL;
-	r = palloc0(sizeof(DirectReader));
+	r = palloc0(sizeof(AsyncReader));
 	r->queue = take_any_queue(wanted);
 	if (r->queue == NULL)
 	{
@@ -361,7 +361,7 @@ ws_reader_direct(WsFileSet *files, int file, bool helper_safe, WsReaderKind *kin
 		return NULL;
 	}
 	*kind = r->queue->kind;
-	r->reader.ops = &direct;
+	r->reader.ops = &async;
 	r->reader.files = files;
 	r->reader.helper_safe = helper_safe;
 	r->cached = cached;

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
- * direct.h - queues of the system: reads past the page cache go in, results come out.
+ * queue.h - queues of the system: reads past the page cache go in, results come out.
  *
- * The reader of direct.c is the same over each kind of queue:
+ * The reader of async.c is the same over each kind of queue:
  *
  *	aio.c	a context of libaio
  *	uring.c	a ring of io_uring
@@ -10,8 +10,8 @@
  * does, a helper also, one at a time.
  *-------------------------------------------------------------------------
  */
-#ifndef WS_DIRECT_H
-#define WS_DIRECT_H
+#ifndef WS_QUEUE_H
+#define WS_QUEUE_H
 
 #include "file/reader.h"
 
@@ -63,4 +63,4 @@ ws_operation_done(WsOperation *o, long result)
 extern const WsQueueOps ws_queue_aio;
 extern const WsQueueOps ws_queue_uring;
 
-#endif							/* WS_DIRECT_H */
+#endif							/* WS_QUEUE_H */
