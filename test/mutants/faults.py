@@ -203,6 +203,8 @@ fault('last block too long', FILE,
 FILE = 'run/runfile.c'
 fault('run shorter than its blocks', FILE, 'uint64		blocks = (nentries + capacity - 1) / capacity;',
       'uint64		blocks = nentries / capacity;', 'sql:merge')
+fault('another block of a run named', FILE, 'r->asked = block;', 'r->asked = block + 1;', 't:damage')
+fault('the header of a run named a block', FILE, 'if (r->asked < 0)', 'if (r->asked < -1)', 't:damage')
 fault("helper's write error dropped", FILE, 'if (w->error != 0)', 'if (w->error < 0)', 't:limits/no_space')
 fault('file of a level not used again', FILE, 'if (--home->level[run->level].live == 0)',
       'if (--home->level[run->level].live < 0)', 'sql:edges')
@@ -503,6 +505,9 @@ fault('blocks that do not lie together', FILE, 'if (w->start > 0 && unit != w->f
 fault('the last block of rows', FILE, 'close_block(w, WS_ENTRY_MAX);', '{}', 'unit:test_travel')
 FILE = 'run/rowread.c'
 fault('a block of rows not checked', FILE, 'r->wrong = ws_rowblock_check(block);', 'r->wrong = NULL;', 'unit:test_travel')
+fault('another block of rows named', FILE,
+      '(int64) r->units[r->block] * (int64) r->run.block_size);', '(int64) r->units[0] * (int64) r->run.block_size);',
+      't:damage')
 fault('another place for rows', FILE, 'int			place = WS_ARENAS + run;', 'int			place = WS_ARENAS;',
       'unit:test_travel')
 fault('a block that could not wait, again', FILE, 'if (block < r->block)', 'if (block + 1 < r->block)',
