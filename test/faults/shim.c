@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  * shim.c - makes the n-th I/O call on temporary files fail, inside a server.
  *
- * The driver (faults.py) compiles this and loads it into a server by LD_PRELOAD.  Both map one small file,
+ * The driver (inject.py) compiles this and loads it into a server by LD_PRELOAD.  Both map one small file,
  * whose name is in the environment variable WISCSORT_FAULTS: the driver writes there which backend is
  * meant, which kind of fault, and at which call; this counts the calls and says what it has done.
  *
@@ -32,20 +32,20 @@
 
 #include <linux/aio_abi.h>
 
-/* Kinds of faults.  faults.py has the same numbers. */
+/* Kinds of faults.  inject.py has the same numbers. */
 enum
 {
 	NONE, FAIL, FULL, SHORT, END, CANCEL, TIMEOUT, FAIL_ON, FULL_ON
 };
 
-/* What a call is, as bits.  faults.py has the same. */
+/* What a call is, as bits.  inject.py has the same. */
 enum
 {
 	CREATE = 1, OPEN = 2, READ = 4, WRITE = 8, SIZE = 16, ADVICE = 32, MAP = 64, SETUP = 128, SUBMIT = 256,
 	RESULT = 512, TRY = 1024, TABLE = 2048
 };
 
-/* What the driver and this share.  32-bit numbers all: faults.py unpacks them. */
+/* What the driver and this share.  32-bit numbers all: inject.py unpacks them. */
 static struct Control
 {
 	atomic_int	pid;			/* of the backend that is meant, or 0 */
