@@ -54,9 +54,9 @@ def digest(keys, source='t'):
 
 def cursor(keys):
     """Backward as well, and to places: the sort is read in any order."""
-    return ['BEGIN', 'DECLARE c SCROLL CURSOR FOR ' + ordered(keys), 'FETCH 300 FROM c', 'MOVE ABSOLUTE %d FROM c'
-            % (ROWS - 100), 'FETCH 40 FROM c', 'FETCH BACKWARD 60 FROM c', 'FETCH ABSOLUTE 1000 FROM c',
-            'FETCH BACKWARD 50 FROM c', 'ROLLBACK']
+    return ['BEGIN', 'DECLARE c SCROLL CURSOR FOR ' + ordered(keys), 'FETCH 300 FROM c',
+            'MOVE ABSOLUTE %d FROM c' % (ROWS - 100), 'FETCH 40 FROM c', 'FETCH BACKWARD 60 FROM c',
+            'FETCH ABSOLUTE 1000 FROM c', 'FETCH BACKWARD 50 FROM c', 'ROLLBACK']
 
 
 def rescan(keys):
@@ -91,7 +91,8 @@ def make(store, keys, phase, io=None, threads=0):
         keys = 'only'
     elif store == 'again':
         # the page cache is said to have lost the spool after some rows
-        settings.update({'wiscsort.record_store': 'auto', 'wiscsort.cache_size': '1GB', 'wiscsort.debug_again': '500'})
+        settings.update({'wiscsort.record_store': 'auto', 'wiscsort.cache_size': '1GB',
+                         'wiscsort.debug_again': '500'})
         shown = 'Record Store: spool, then inline'
     elif store == 'late':
         # the spool outgrows the page cache that there is said to be
@@ -104,6 +105,9 @@ def make(store, keys, phase, io=None, threads=0):
     elif phase == 'passes':
         statements = digest(keys, 'few' if store == 'inline' else 'many')
         settings['wiscsort.block_size'] = '8kB'     # fewer runs can be merged at once
+    elif phase == 'savepoint':
+        # the driver rolls back to it, and looks at the backend before the transaction ends
+        statements = ['BEGIN', 'SAVEPOINT s'] + digest(keys) + ['ROLLBACK']
     elif phase == 'cursor':
         statements = cursor(keys)
     elif phase == 'rescan':
@@ -117,7 +121,8 @@ def make(store, keys, phase, io=None, threads=0):
     if threads:
         name += ', helpers'
     # what was just written is cached, and would not be read with libaio; with helpers it stays so
-    return Cell(name, store, keys, phase, io, threads, io == 'libaio' and not threads, settings, statements, shown)
+    cold = io == 'libaio' and not threads
+    return Cell(name, store, keys, phase, io, threads, cold, settings, statements, shown)
 
 
 PHASES = ('sort', 'passes', 'cursor', 'rescan', 'merge join')
@@ -136,16 +141,20 @@ def every():
             cells.append(make(store, keys, phase, threads=1))
         for io in ('sync', 'libaio'):
             cells.append(make('inline', 'ties', phase, io, threads=1))
+    for threads in (0, 1):
+        cells += [make(store, 'ties', 'savepoint', threads=threads) for store in ('spool', 'heap', 'keys')]
+        cells += [make('inline', 'ties', 'savepoint', io, threads) for io in ('sync', 'libaio')]
     for keys in ('exact', 'ties'):
         for threads in (0, 1):
-            cells += [make('again', keys, 'sort', threads=threads), make('late', keys, 'sort', threads=threads)]
+            cells += [make(store, keys, 'sort', threads=threads) for store in ('again', 'late')]
     return cells
 
 
 def few():
     """Some of them, for a test that is over soon."""
-    return [make('spool', 'ties', 'sort'), make('spool', 'exact', 'passes'), make('heap', 'icu', 'sort', threads=1),
-            make('keys', 'only', 'cursor'), make('spool', 'libc', 'cursor', threads=1),
-            make('inline', 'ties', 'sort', 'libaio'), make('inline', 'exact', 'passes', 'sync'),
-            make('inline', 'ties', 'cursor', 'libaio', threads=1), make('inline', 'exact', 'merge join', 'sync'),
-            make('heap', 'ties', 'rescan'), make('again', 'exact', 'sort')]
+    return [make('spool', 'ties', 'sort'), make('spool', 'exact', 'passes'),
+            make('heap', 'icu', 'sort', threads=1), make('keys', 'only', 'cursor'),
+            make('spool', 'libc', 'cursor', threads=1), make('inline', 'ties', 'sort', 'libaio'),
+            make('inline', 'exact', 'passes', 'sync'), make('inline', 'ties', 'cursor', 'libaio', threads=1),
+            make('inline', 'exact', 'merge join', 'sync'), make('heap', 'ties', 'rescan'),
+            make('again', 'exact', 'sort'), make('inline', 'ties', 'savepoint', 'libaio', threads=1)]

@@ -361,6 +361,9 @@ fault('errno dropped', FILE, 'ws_tempfile_write_failed(const WsTempFile *tf, int
       'ws_tempfile_write_failed(const WsTempFile *tf, int error)\n{\n(void) error;', 't:limits/no_space')
 fault('end of a file is a read error', FILE, 'if (error == SHORT_FILE)', 'if (error == SHORT_FILE - 1)',
       't:damage')
+fault("helpers' descriptor left open", FILE, 'close_descriptor(&m->tf.raw);', '{}', 't:faults')
+fault('direct descriptor left open', FILE, 'close_descriptor(&m->tf.direct);', '{}', 't:faults')
+fault('an error of reading is no error', FILE, 'return done < 0 ? errno : SHORT_FILE;', 'return 0;', 't:faults')
 fault('mapping not announced', FILE, 'ws_sigbus_register(&m->mapping);', '', 't:damage')
 fault('charge forgotten', FILE, 'ws_tempfile_write(tf, "", 1, offset + bytes - 1);', '',
       't:limits sql:threads',

@@ -225,7 +225,8 @@ def cursor_case(cluster, scroll, magic, name, damage, cur, query=QUERY):
         offset = int(place.group(2))
         check(offset < max(sizes), name + ': the offset is one in the file', (message, sizes))
         check(magic == SPOOL or place.group(1), name + ': the block of a run is named', message)
-        check(set(flipped) == {None} or any(0 <= at - offset < LARGEST_BLOCK for at in flipped if at is not None),
+        at = [byte - offset for byte in flipped if byte is not None]
+        check(not at or any(0 <= byte < LARGEST_BLOCK for byte in at),
               name + ': it is the block that was changed', (message, flipped))
     if code == 'lost':
         return
@@ -237,7 +238,8 @@ def cursor_case(cluster, scroll, magic, name, damage, cur, query=QUERY):
 
 def named(code, message, found, name):
     """Checks that an error is that of damage, and names one of the files and a place in it."""
-    check(code == DAMAGED and any(os.path.basename(path) in message for path in found) and PLACE.search(message),
+    of_these = any(os.path.basename(path) in message for path in found)
+    check(code == DAMAGED and of_these and PLACE.search(message),
           name + ': XX001 with the name of the file and the place', (code, message))
 
 
