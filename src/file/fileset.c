@@ -175,7 +175,7 @@ ws_file_forget(WsFileSet *set, int file, Size bytes, int64 offset)
 }
 
 /*
- * Reads; returns 0, or what ws_file_failed makes an error of.  Callable from helpers if
+ * Reads; returns 0, or what ws_file_read_failed makes an error of.  Callable from helpers if
  * ws_file_allow_helpers has said so.
  */
 int
@@ -199,18 +199,25 @@ ws_file_map(WsFileSet *set, int file, int64 bytes)
 	return ws_tempfile_map(set->files[file], bytes);
 }
 
-/* Raises the error of a read or a write that returned `error`. */
+/* Raises the error of a write that returned `error`. */
 void
-ws_file_failed(const WsFileSet *set, int file, bool writing, int error)
+ws_file_write_failed(const WsFileSet *set, int file, int error)
 {
-	ws_tempfile_failed(set->files[file], writing, error);
+	ws_tempfile_write_failed(set->files[file], error);
 }
 
-/* Raises ERRCODE_DATA_CORRUPTED with the file's name; `what` is the DETAIL. */
+/* Raises the error of a read that returned `error`.  `where` is what was read: a DETAIL names it. */
 void
-ws_file_corrupt(const WsFileSet *set, int file, const char *what)
+ws_file_read_failed(const WsFileSet *set, int file, int error, const char *where)
 {
-	ws_corrupt(set->files[file]->name, what);
+	ws_tempfile_read_failed(set->files[file], error, where);
+}
+
+/* Raises ERRCODE_DATA_CORRUPTED with the file's name.  `what` and, if not NULL, `where` make the DETAIL. */
+void
+ws_file_corrupt(const WsFileSet *set, int file, const char *what, const char *where)
+{
+	ws_corrupt(set->files[file]->name, what, where);
 }
 
 /* Bytes that all files have had at most.  None becomes shorter. */

@@ -3,7 +3,7 @@
  *
  * A reader is given reads, and hands them back in the order in which they were
  * given, each when its bytes are there.  It never raises an error: what went wrong is in the
- * read, and whoever asked for it raises that, in the backend (ws_file_failed).
+ * read, and whoever asked for it raises that, in the backend (ws_file_read_failed).
  *
  *	plain	reads when it is waited for
  *	ahead	has the system read ahead from when it is asked, into the page cache, and drops it from there
@@ -38,7 +38,7 @@ typedef struct WsRead
 	Size		bytes;
 	char	   *buffer;			/* for so many bytes; NULL with a mapping */
 	const char *data;			/* where they are: afterwards */
-	int			error;			/* 0, or what ws_file_failed takes: afterwards */
+	int			error;			/* 0, or what ws_file_read_failed takes: afterwards */
 } WsRead;
 
 typedef struct WsReader WsReader;

@@ -44,6 +44,7 @@
 
 /* errno of a read that met the end of the file. */
 #define SHORT_FILE		(-1)
+#define TOO_SHORT		"It ends before the data that was written to it."
 
 /* Whoever deletes the memory context also ends mapping and descriptor. */
 typedef struct MappedTempFile
@@ -132,7 +133,7 @@ ws_tempfile_write(WsTempFile *tf, const void *data, Size bytes, int64 offset)
 		done = FileWrite(tf->file, (char *) from, piece, offset,
 						 WAIT_EVENT_BUFFILE_WRITE);
 		if (done <= 0)
-			ws_tempfile_failed(tf, true, errno == 0 ? ENOSPC : errno);
+			ws_tempfile_write_failed(tf, errno == 0 ? ENOSPC : errno);
 		from += done;
 		offset += done;
 		left -= done;
@@ -176,23 +177,30 @@ ws_tempfile_count_read(Size bytes)
 	count_blocks(bytes, &pgBufferUsage.temp_blks_read);
 }
 
-/*
- * Raises the error of a read or a write that failed with `error`, as
- * ws_raw_read and ws_raw_write return it.
- */
+/* Raises the error of a write that failed with `error`, as ws_raw_write returns it. */
 void
-ws_tempfile_failed(const WsTempFile *tf, bool writing, int error)
+ws_tempfile_write_failed(const WsTempFile *tf, int error)
 {
-	if (error == SHORT_FILE)
-		ws_corrupt(tf->name, "It ends before the data that was written to it.");
 	errno = error;
-	if (writing)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not write to temporary file \"%s\": %m", tf->name)));
 	ereport(ERROR,
 			(errcode_for_file_access(),
-			 errmsg("could not read from temporary file \"%s\": %m", tf->name)));
+			 errmsg("could not write to temporary file \"%s\": %m", tf->name)));
+}
+
+/*
+ * Raises the error of a read of `where` that failed with `error`, as ws_raw_read
+ * returns it.
+ */
+void
+ws_tempfile_read_failed(const WsTempFile *tf, int error, const char *where)
+{
+	if (error == SHORT_FILE)
+		ws_corrupt(tf->name, TOO_SHORT, where);
+	errno = error;
+	ereport(ERROR,
+			(errcode_for_file_access(),
+			 errmsg("could not read from temporary file \"%s\": %m", tf->name),
+			 errdetail("The read was of %s.", where)));
 }
 
 /*
@@ -417,7 +425,7 @@ ws_tempfile_charge(WsTempFile *tf)
 
 	if (tf->extended > tf->size &&
 		FileTruncate(tf->file, tf->size, WAIT_EVENT_BUFFILE_TRUNCATE) != 0)
-		ws_tempfile_failed(tf, true, errno);
+		ws_tempfile_write_failed(tf, errno);
 	tf->extended = 0;
 	if (tf->size > 0 && FileRead(tf->file, &last, 1, tf->size - 1, WAIT_EVENT_BUFFILE_READ) == 1)
 		(void) FileWrite(tf->file, &last, 1, tf->size - 1, WAIT_EVENT_BUFFILE_WRITE);
@@ -434,14 +442,21 @@ ws_tempfile_map(WsTempFile *tf, int64 bytes)
 {
 	MappedTempFile *m = (MappedTempFile *) tf;
 	void	   *base;
+	int64		size;
 
 	if (tf->mapping != NULL && tf->mapping->bytes == (Size) bytes)
 		return tf->mapping->base;
 	unmap(m);
 
 	/* FileSize also makes sure that the virtual file has a descriptor. */
-	if (FileSize(tf->file) < bytes)
-		ws_corrupt(tf->name, "It ends before the data that was written to it.");
+	size = FileSize(tf->file);
+	if (size < bytes)
+	{
+		char		where[WS_WHERE_BYTES];
+
+		snprintf(where, sizeof(where), "at offset " INT64_FORMAT, Max(size, 0));
+		ws_corrupt(tf->name, TOO_SHORT, where);
+	}
 	base = mmap(NULL, bytes, PROT_READ, MAP_SHARED, FileGetRawDesc(tf->file), 0);
 	if (base == MAP_FAILED)
 		ereport(ERROR,

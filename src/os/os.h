@@ -179,11 +179,17 @@ extern void ws_sigbus_forget(WsMapping *mapping);
 /* Set while a helper touches mappings: where a fault of its thread goes. */
 extern __thread sigjmp_buf *ws_fault_jump;
 
+/* After such a jump: the address that could not be read. */
+extern __thread const char *ws_fault_address;
+
 /* DETAIL of a mapped page of a temporary file that cannot be read. */
 #define WS_UNREADABLE_PAGE "A page of it could not be read: " \
 	"it is shorter than what was written to it, or the device failed."
 
-extern void ws_corrupt(const char *filename, const char *what) __attribute__((noreturn));
+/* Bytes that are enough for a place in a file, as messages name it. */
+#define WS_WHERE_BYTES	96
+
+extern void ws_corrupt(const char *filename, const char *what, const char *where) __attribute__((noreturn));
 extern void ws_bad_table(const char *filename) __attribute__((noreturn));
 
 #endif							/* WS_OS_H */

@@ -22,6 +22,7 @@
 #include "storage/lwlock.h"
 
 __thread sigjmp_buf *ws_fault_jump = NULL;
+__thread const char *ws_fault_address = NULL;
 
 static WsMapping *mappings = NULL;
 static bool installed = false;
@@ -29,15 +30,15 @@ static struct sigaction previous;
 
 /*
  * Raises the error of damaged temporary data: SQLSTATE XX001, with the
- * file's name.  `what` completes the DETAIL line.
+ * file's name.  `what` is a sentence for the DETAIL line; `where` is what it was met in, or NULL.
  */
 void
-ws_corrupt(const char *filename, const char *what)
+ws_corrupt(const char *filename, const char *what, const char *where)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_DATA_CORRUPTED),
 			 errmsg("temporary file \"%s\" of a sort is damaged", filename),
-			 errdetail("%s", what),
+			 where == NULL ? errdetail("%s", what) : errdetail("%s This is %s.", what, where),
 			 errhint("Check the storage of the temporary tablespace, then run the query again.")));
 }
 
@@ -58,18 +59,24 @@ on_sigbus(int signo, siginfo_t *info, void *context)
 	char	   *addr = info->si_addr;
 
 	if (ws_fault_jump != NULL)
+	{
+		ws_fault_address = addr;
 		siglongjmp(*ws_fault_jump, 1);
+	}
 	for (WsMapping *m = mappings; m != NULL; m = m->next)
 	{
 		if (addr >= m->base && addr < m->base + m->bytes)
 		{
+			char		where[WS_WHERE_BYTES];
+
 			if (m->table)
 			{
 				/* nobody shall wait for us while the client is told */
 				LWLockReleaseAll();
 				ws_bad_table(m->name);
 			}
-			ws_corrupt(m->name, WS_UNREADABLE_PAGE);
+			snprintf(where, sizeof(where), "at offset %zu", (Size) (addr - m->base));
+			ws_corrupt(m->name, WS_UNREADABLE_PAGE, where);
 		}
 	}
 

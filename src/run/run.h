@@ -61,6 +61,7 @@ typedef struct WsRunReader
 	WsReader   *reader;
 	WsRead		read;
 	char	   *buffer;			/* block_size bytes, 16-byte aligned */
+	int64		asked;			/* number of the block that `read` was for last, or -1: the header */
 	int64		loaded;			/* number of the block that was read last, or -1 */
 	Size		nloaded;		/* entries in it */
 	int			error;			/* of a read, or 0 */

@@ -587,12 +587,3 @@ ws_spool_destroy(WsSpool *spool)
 	spool->writer = NULL;
 	ws_region_destroy(spool->region);
 }
-
-/* Raises the error of a row, or a page of rows, that cannot be read. */
-void
-ws_spool_damaged(const WsSpool *spool, const char *what)
-{
-	if (spool->file >= 0)
-		ws_file_corrupt(spool->files, spool->file, what);
-	ws_corrupt("(in memory)", what);
-}

@@ -4,7 +4,7 @@
  * A row is found by its pointer, in the mapping of the spool's file or in
  * memory; its header is checked against the columns and the bounds of the
  * spool before anybody deforms it (spool.c has the format).  A header that makes no
- * sense raises ERRCODE_DATA_CORRUPTED with the file's name; a page that cannot
+ * sense raises ERRCODE_DATA_CORRUPTED with the file's name and the row's offset; a page that cannot
  * be read does so through os/sigbus.c.
  *
  * Memory: none, but for the slots that ties read key columns through.
@@ -16,10 +16,24 @@
 /* Rows longer than this are not copied. */
 #define COPY_LIMIT		2048
 
-static void
-bad_row(const WsSpool *spool)
+/* Raises the error of a row, or of a page, that cannot be read.  `offset` in the file: -1 if not known. */
+void
+ws_spool_damaged(const WsSpool *spool, const char *what, int64 offset)
 {
-	ws_spool_damaged(spool, "The header of a row in it makes no sense.");
+	char		where[WS_WHERE_BYTES];
+
+	snprintf(where, sizeof(where), "at offset " INT64_FORMAT, offset);
+	if (spool->file >= 0)
+		ws_file_corrupt(spool->files, spool->file, what, offset >= 0 ? where : NULL);
+	ws_corrupt("(in memory)", what, NULL);
+}
+
+/* Rows that travel are in no file of the spool's. */
+static void
+bad_row(const WsSpool *spool, uint64 pointer)
+{
+	ws_spool_damaged(spool, "The header of a row in it makes no sense.",
+					 (pointer & WS_TRAVELS) != 0 ? -1 : (int64) (pointer << spool->shift) - WS_ROW_HEADER);
 }
 
 /*
@@ -85,7 +99,7 @@ ws_spool_tuple(WsSpool *spool, uint64 pointer, HeapTuple tuple)
 {
 	tuple->t_data = (HeapTupleHeader) locate(spool, pointer, &tuple->t_len);
 	if (unlikely(tuple->t_data == NULL))
-		bad_row(spool);
+		bad_row(spool, pointer);
 	ItemPointerSetInvalid(&tuple->t_self);
 	tuple->t_tableOid = InvalidOid;
 }

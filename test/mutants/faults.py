@@ -203,6 +203,8 @@ fault('last block too long', FILE,
 FILE = 'run/runfile.c'
 fault('run shorter than its blocks', FILE, 'uint64		blocks = (nentries + capacity - 1) / capacity;',
       'uint64		blocks = nentries / capacity;', 'sql:merge')
+fault('another block of a run named', FILE, 'r->asked = block;', 'r->asked = block + 1;', 't:damage')
+fault('the header of a run named a block', FILE, 'if (r->asked < 0)', 'if (r->asked < -1)', 't:damage')
 fault("helper's write error dropped", FILE, 'if (w->error != 0)', 'if (w->error < 0)', 't:limits/no_space')
 fault('file of a level not used again', FILE, 'if (--home->level[run->level].live == 0)',
       'if (--home->level[run->level].live < 0)', 'sql:edges')
@@ -302,7 +304,7 @@ FILE = 'store/ahead.c'
 fault('copies of the batch before', FILE, 'b->ncopied = 0;', '{}', 'sql:threads')
 fault('copying not waited for', FILE, 'if (pg_atomic_exchange_u32(&b->owner, BACKEND) == HELPER)',
       'if (pg_atomic_exchange_u32(&b->owner, BACKEND) == BACKEND)', 'sql:threads')
-fault("reader's fault dropped", FILE, 'if (b->fault)', 'if (b->fault && b->npointers == 0)', 't:damage')
+fault("reader's fault dropped", FILE, 'if (b->fault != NULL)', 'if (b->fault != NULL && b->npointers == 0)', 't:damage')
 FILE = 'store/keys.c'
 fault('keys seek backward', FILE, 'if (position < k->first || position > k->first + k->current->n)',
       'if (position > k->first + k->current->n)', 'sql:keys')
@@ -355,9 +357,13 @@ fault('TIDs continue elsewhere', FILE, 'pointers->ops->seek(pointers, position);
 FILE = 'file/tempfile.c'
 fault('limit of 0 is no limit', FILE, 'if (temp_file_limit >= 0)', 'if (temp_file_limit > 0)', 'sql:edges',
       'what the backend writes itself meets the limit later, at the end at the latest')
-fault('errno dropped', FILE, 'errno = error;', '(void) error;', 't:limits/no_space')
+fault('errno dropped', FILE, 'ws_tempfile_write_failed(const WsTempFile *tf, int error)\n{\nerrno = error;',
+      'ws_tempfile_write_failed(const WsTempFile *tf, int error)\n{\n(void) error;', 't:limits/no_space')
 fault('end of a file is a read error', FILE, 'if (error == SHORT_FILE)', 'if (error == SHORT_FILE - 1)',
       't:damage')
+fault("helpers' descriptor left open", FILE, 'close_descriptor(&m->tf.raw);', '{}', 't:faults')
+fault('direct descriptor left open', FILE, 'close_descriptor(&m->tf.direct);', '{}', 't:faults')
+fault('an error of reading is no error', FILE, 'return done < 0 ? errno : SHORT_FILE;', 'return 0;', 't:faults')
 fault('mapping not announced', FILE, 'ws_sigbus_register(&m->mapping);', '', 't:damage')
 fault('charge forgotten', FILE, 'ws_tempfile_write(tf, "", 1, offset + bytes - 1);', '',
       't:limits sql:threads',
@@ -503,6 +509,9 @@ fault('blocks that do not lie together', FILE, 'if (w->start > 0 && unit != w->f
 fault('the last block of rows', FILE, 'close_block(w, WS_ENTRY_MAX);', '{}', 'unit:test_travel')
 FILE = 'run/rowread.c'
 fault('a block of rows not checked', FILE, 'r->wrong = ws_rowblock_check(block);', 'r->wrong = NULL;', 'unit:test_travel')
+fault('another block of rows named', FILE,
+      'r->run.number, (int64) r->units[r->block] * (int64) r->run.block_size);',
+      'r->run.number, (int64) r->units[0] * (int64) r->run.block_size);', 't:damage')
 fault('another place for rows', FILE, 'int			place = WS_ARENAS + run;', 'int			place = WS_ARENAS;',
       'unit:test_travel')
 fault('a block that could not wait, again', FILE, 'if (block < r->block)', 'if (block + 1 < r->block)',

@@ -197,9 +197,9 @@ memfile_write_fault(WsFileSet *set, int file)
 	if (!server_in_backend())
 		server_die("a helper writes as only the backend may");
 	if (fault_due(FAULT_WRITE_EIO))
-		ws_file_failed(set, file, true, EIO);
+		ws_file_write_failed(set, file, EIO);
 	if (fault_due(FAULT_WRITE_ENOSPC))
-		ws_file_failed(set, file, true, ENOSPC);
+		ws_file_write_failed(set, file, ENOSPC);
 }
 
 void
@@ -344,26 +344,34 @@ char *
 ws_file_map(WsFileSet *set, int file, int64 bytes)
 {
 	if (memfile(set, file)->size < bytes)
-		ws_file_failed(set, file, false, SHORT_FILE);
+		ws_file_read_failed(set, file, SHORT_FILE, "its end");
 	return memfile(set, file)->bytes;
 }
 
 void
-ws_file_failed(const WsFileSet *set, int file, bool writing, int error)
+ws_file_write_failed(const WsFileSet *set, int file, int error)
 {
-	if (error == SHORT_FILE)
-		ws_file_corrupt(set, file, "It ends before the data that was written to it.");
 	errno = error;
 	ereport(ERROR,
 			(errcode_for_file_access(),
-			 errmsg("could not %s temporary file \"%s\": %m", writing ? "write to" : "read from",
-					memfile(set, file)->name)));
+			 errmsg("could not write to temporary file \"%s\": %m", memfile(set, file)->name)));
 }
 
 void
-ws_file_corrupt(const WsFileSet *set, int file, const char *what)
+ws_file_read_failed(const WsFileSet *set, int file, int error, const char *where)
 {
-	ws_corrupt(memfile(set, file)->name, what);
+	if (error == SHORT_FILE)
+		ws_file_corrupt(set, file, "It ends before the data that was written to it.", where);
+	errno = error;
+	ereport(ERROR,
+			(errcode_for_file_access(),
+			 errmsg("could not read from temporary file \"%s\": %m", memfile(set, file)->name)));
+}
+
+void
+ws_file_corrupt(const WsFileSet *set, int file, const char *what, const char *where)
+{
+	ws_corrupt(memfile(set, file)->name, what, where);
 }
 
 int64
