@@ -2,7 +2,8 @@
  * heapstore.c - the table itself as a store.
  *
  * The sort's input are rows of a TID and the key columns.  If the prefix is the whole key nothing else
- * is kept of them: the pointer is the TID.  Otherwise ties need the keys, and these narrow
+ * is kept of them: the pointer is the TID.  Otherwise ties need the keys.  Where few are expected
+ * (plan/ties.c), these are read from the table as well (heap_keys.c).  Else the narrow
  * rows go to a spool of their own; the stream of pointers into that becomes one of TIDs on its way out.
  *
  * Rows are fetched through a window (heap.c).
@@ -20,7 +21,9 @@ typedef struct HeapStore
 {
 	WsStore		store;			/* must be first */
 	WsStoreContext context;
+	WsHeapTable table;
 	WsStore    *spool;			/* of TIDs and keys, or NULL */
+	WsHeapKeys *keys;			/* if these are read from the table, else NULL */
 	WsHeap	   *heap;
 	HeapTupleData tuple;		/* what the slot points to */
 } HeapStore;
@@ -141,7 +144,7 @@ open_rows(WsStore *store, WsStream *stream, Size memory)
 	if (h->spool != NULL)
 		stream = tids_of(stream, h->spool);
 	memory = Max(memory, budget / 16);
-	h->heap = ws_heap_create(&h->context, stream, memory, Max(memory, budget));
+	h->heap = ws_heap_create(&h->context, &h->table, stream, memory, Max(memory, budget));
 }
 
 static bool
@@ -168,6 +171,8 @@ stats(const WsStore *store, WsStoreStats *s)
 
 	*s = heap->stats;
 	s->windows = true;
+	if (((const HeapStore *) store)->keys != NULL)
+		ws_heap_keys_stats(((const HeapStore *) store)->keys, s);
 	s->persistent = heap->direct != NULL && ws_direct_persistent(heap->direct);
 }
 
@@ -201,7 +206,13 @@ ws_heap_store(const WsStoreContext *context)
 
 	h->store.ops = &heap_ops;
 	h->context = *context;
-	if (!context->spec->exact)
+	ws_heap_table_init(&h->table, context->rel, context->request);
+	if (!context->spec->exact && context->request->ties == WS_TIES_TABLE)
+	{
+		h->keys = ws_heap_keys_create(context, &h->table);
+		h->store.keys = ws_heap_keys_rows(h->keys);
+	}
+	else if (!context->spec->exact)
 	{
 		h->spool = ws_spool_store(context);
 		h->store.keys = h->spool->keys;
