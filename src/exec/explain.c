@@ -97,7 +97,8 @@ ws_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 	if (es->verbose)
 		ExplainPropertyText("Record Store Choice", state->request->why, es);
 	if (es->verbose && state->request->ties != WS_TIES_NONE)
-		ExplainPropertyText("Tie Keys", state->request->ties == WS_TIES_TABLE ? "table" : "spool", es);
+		ExplainPropertyText("Tie Keys", state->request->ties == WS_TIES_SPOOL ? "spool" :
+							es->analyze && s->store.ties_spooled ? "table, then spool" : "table", es);
 	if (!es->analyze || !state->has_stats)
 		return;
 	if (state->sort != NULL)

@@ -17,10 +17,10 @@
 #include "access/htup_details.h"
 
 /*
- * Of the rows.  A tie costs 0.5 to 1 us more from the table than from the spool, which costs 0.15 us for
+ * Of the rows.  A tie costs 1 to 2 us from the table; the spool costs 0.05 to 0.4 us for
  * every row (docs/decisions/45-ties-from-the-table.md).
  */
-#define MOST_TIED		0.1
+#define MOST_TIED		0.05
 
 /* How the values of statistics become the bytes of a key, or nothing of the kind. */
 static bool

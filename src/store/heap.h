@@ -61,8 +61,13 @@ extern void ws_heap_bad_pointer(Relation rel, uint64 pointer) __attribute__((nor
 /* ---- heap_keys.c: keys of ties, read from the table ---- */
 typedef struct WsHeapKeys WsHeapKeys;
 
+/* Of the pointer of a row whose keys have been spooled, although those of others come from the table. */
+#define WS_TIE_SPOOLED		(UINT64CONST(1) << (WS_POINTER_BITS - 1))
+
 extern WsHeapKeys *ws_heap_keys_create(const WsStoreContext *context, WsHeapTable *table);
 extern const WsKeyRows *ws_heap_keys_rows(const WsHeapKeys *keys);
+extern bool ws_heap_keys_too_many(const WsHeapKeys *keys, uint64 rows);
+extern void ws_heap_keys_spooled(WsHeapKeys *keys, const WsKeyRows *spooled);
 extern void ws_heap_keys_stats(const WsHeapKeys *keys, WsStoreStats *stats);
 
 /* ---- heap_order.c: the pointers of the next window, in block order ---- */

@@ -7,6 +7,9 @@
  * held; then the key columns, and nothing else, are taken out of the copy.  docs/heap.md says why it is the
  * row that was scanned.
  *
+ * Statistics may be wrong.  When more rows have been read for ties than a part of those that have come, the
+ * keys of rows to come are spooled after all (heapstore.c), and ties between these read the spool.
+ *
  * A tie costs more than from a spool, of which it is known how many bytes behind a pointer the key lies:
  * two cache misses instead of one, and a lock.  Groups of ties come in the order of the table
  * (index/ties.c).  docs/decisions/45-ties-from-the-table.md has figures.
@@ -28,12 +31,17 @@
 #define LEAST_ROOM		64		/* of a slot, bytes */
 #define LEAST_KEPT		((Size) 16 * 1024)
 
+/* Rows read for ties, of those that have come, and beside these, that are too many. */
+#define TOO_MANY_SHARE	4
+#define TOO_MANY		1000
+
 /* The key columns of one row, in a slot's own memory. */
 typedef struct TableSlot
 {
 	WsKeySlot	key;			/* must be first */
 	char	   *bytes;			/* of values by reference */
 	Size		room;
+	WsKeySlot  *spooled;		/* for rows whose keys are in the spool; NULL until there is one */
 } TableSlot;
 
 struct WsHeapKeys
@@ -46,6 +54,7 @@ struct WsHeapKeys
 	uint64		ahead[AHEAD];	/* pointers prefetched lately, or 0 */
 	int			next;			/* the oldest of these */
 	char	   *row;			/* a copy */
+	const WsKeyRows *spooled;	/* of rows whose pointers say so; NULL: there are none */
 	WsStoreStats stats;
 };
 
@@ -156,7 +165,29 @@ take_keys(WsHeapKeys *k, HeapTuple tuple, TableSlot *slot)
 	}
 }
 
-/* Which of the places of a slot is which column does not change: two sort columns may share one. */
+/* Is the row's key in the spool? */
+static inline bool
+is_spooled(const WsHeapKeys *k, uint64 pointer)
+{
+	return k->spooled != NULL && (pointer & WS_TIE_SPOOLED) != 0;
+}
+
+/* Has the slot show the keys of a row in the spool, where they stay. */
+static void
+fetch_spooled(WsHeapKeys *k, uint64 pointer, TableSlot *slot)
+{
+	if (slot->spooled == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(GetMemoryChunkContext(slot));
+
+		slot->spooled = k->spooled->make_slot(k->spooled->store);
+		MemoryContextSwitchTo(old);
+	}
+	k->spooled->fetch(k->spooled->store, pointer & ~WS_TIE_SPOOLED, slot->spooled);
+	memcpy(slot->key.values, slot->spooled->values, k->spec->last_attno * sizeof(Datum));
+	memcpy(slot->key.isnull, slot->spooled->isnull, k->spec->last_attno * sizeof(bool));
+}
+
 static void
 fetch_key(void *store, uint64 pointer, WsKeySlot *key)
 {
@@ -167,6 +198,12 @@ fetch_key(void *store, uint64 pointer, WsKeySlot *key)
 	if (key->pointer == pointer)
 		return;
 	key->pointer = WS_POINTER_MASK;
+	if (is_spooled(k, pointer))
+	{
+		fetch_spooled(k, pointer, (TableSlot *) key);
+		key->pointer = pointer;
+		return;
+	}
 	if (k->table->direct != NULL)
 		length = copy_directly(k, pointer);
 	if (length == 0)
@@ -180,10 +217,13 @@ fetch_key(void *store, uint64 pointer, WsKeySlot *key)
 	key->pointer = pointer;
 }
 
-/* Nothing that is read waits in memory. */
 static void
 ready_keys(void *store)
 {
+	WsHeapKeys *k = store;
+
+	if (k->spooled != NULL)
+		k->spooled->ready(k->spooled->store);
 }
 
 /*
@@ -197,6 +237,11 @@ prefetch_key(void *store, uint64 pointer)
 	WsDirectBlock block = {.block = ws_pointer_block(pointer)};
 	uint64		before = k->ahead[k->next];
 
+	if (is_spooled(k, pointer))
+	{
+		k->spooled->prefetch(k->spooled->store, pointer & ~WS_TIE_SPOOLED);
+		return;
+	}
 	if (k->table->direct == NULL)
 	{
 		if (before == 0 || ws_pointer_block(k->ahead[0]) != block.block)
@@ -274,11 +319,33 @@ ws_heap_keys_rows(const WsHeapKeys *keys)
 	return &keys->rows;
 }
 
+/*
+ * Have ties read so many rows, when `rows` have come, that keys had better be spooled?  Not where a table is
+ * so large that its pointers need all their bits.
+ */
+bool
+ws_heap_keys_too_many(const WsHeapKeys *keys, uint64 rows)
+{
+	return unlikely((uint64) keys->stats.tie_rows > rows / TOO_MANY_SHARE + TOO_MANY) &&
+		keys->table->blocks < MaxBlockNumber / 4;
+}
+
+/*
+ * From now on there are pointers with WS_TIE_SPOOLED, of rows whose keys `spooled` has; it outlives
+ * `keys`.
+ */
+void
+ws_heap_keys_spooled(WsHeapKeys *keys, const WsKeyRows *spooled)
+{
+	keys->spooled = spooled;
+}
+
 /* Adds what has been read to `stats`. */
 void
 ws_heap_keys_stats(const WsHeapKeys *keys, WsStoreStats *stats)
 {
 	stats->ties_in_table = true;
+	stats->ties_spooled = keys->spooled != NULL;
 	stats->tie_rows = keys->stats.tie_rows;
 	stats->blocks_direct += keys->stats.blocks_direct;
 	stats->blocks_buffered += keys->stats.blocks_buffered;
