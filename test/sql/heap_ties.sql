@@ -23,7 +23,7 @@ ALTER TABLE wtest.tied DROP COLUMN gone, DROP COLUMN gone_too;
 ALTER TABLE wtest.tied ADD COLUMN late text COLLATE "C" DEFAULT 'a default that is longer than the prefix',
                        ADD COLUMN later uuid DEFAULT '11111111-2222-3333-4444-555555555555', ADD COLUMN latest int8;
 UPDATE wtest.tied SET late = 'a default that is longer than others ' || id % 5, latest = id % 3 WHERE id % 4 = 0;
-UPDATE wtest.tied SET long = repeat('on and on, ', 500 + id % 3) || id % 2 WHERE id % 10 = 0;
+UPDATE wtest.tied SET long = repeat('on and on, ', 500 + id % 3) || id % 2 WHERE id % 60 = 0;
 INSERT INTO wtest.tied (id, few, u, i8) SELECT i, NULL, NULL, NULL FROM generate_series(3001, 3100) i;
 ALTER TABLE wtest.tied ALTER long SET STORAGE EXTENDED;
 UPDATE wtest.tied SET long = repeat('packed ', 1000) || id % 2 WHERE id % 50 = 7;
@@ -32,11 +32,16 @@ VACUUM wtest.tied;
 INSERT INTO wtest.tied (id, long) SELECT i, 'where others were' || i % 3 FROM generate_series(3101, 3160) i;
 
 SET wiscsort.debug_tie_keys = 'table';
-SELECT k, way, wtest.compare(format('SELECT * FROM wtest.tied ORDER BY %s, id', k))
+CREATE FUNCTION wtest.compare_by(setting text, value text, query text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM set_config('wiscsort.' || s, value, false) FROM unnest(string_to_array(setting, ' ')) s;
+    RETURN wtest.compare(query);
+END $$;
+SELECT k, way, wtest.compare_by('direct_read', way, format('SELECT * FROM wtest.tied ORDER BY %s, id', k))
   FROM unnest(ARRAY['few', 'few DESC NULLS LAST', 'u', 'u DESC', 'ts, i8', 'ts DESC, i8 NULLS FIRST', 'b', 'b DESC', 'n', 'n DESC, few',
                     'long', 'long DESC', 'late', 'later, latest DESC', 'latest, late, later', 'd, net', 'net DESC', 'pad, few',
                     'few COLLATE "und-x-icu"', 'ts, n, b', 'pad COLLATE "C", ts, late DESC']) k,
-       (VALUES ('auto'), ('off')) w(way), set_config('wiscsort.direct_read', way, false) s
+       (VALUES ('auto'), ('off')) w(way)
  WHERE way = 'auto' OR k IN ('few', 'u', 'n', 'long', 'late');
 RESET wiscsort.direct_read;
 
@@ -72,12 +77,13 @@ ANALYZE wtest.tied_part;
 SELECT wtest.compare('SELECT * FROM wtest.tied_part ORDER BY t, u, id') AS partitions;
 
 -- Cursors, in both directions.
-CREATE FUNCTION wtest.to_and_fro(query text) RETURNS text LANGUAGE plpgsql AS $$
+CREATE FUNCTION wtest.to_and_fro(memory text, query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     result text := '';
     r record;
     c refcursor := 'walker';
 BEGIN
+    PERFORM set_config('work_mem', memory, true);
     EXECUTE format('DECLARE walker SCROLL CURSOR FOR %s', query);
     FOR i IN 1 .. 700 LOOP
         FETCH RELATIVE CASE WHEN i % 3 = 0 THEN -2 WHEN i % 50 = 1 THEN 90 ELSE 3 END FROM c INTO r;
@@ -86,11 +92,9 @@ BEGIN
     CLOSE c;
     RETURN result;
 END $$;
-SELECT memory, wtest.to_and_fro(q) = (SELECT w FROM (SELECT set_config('wiscsort.enable', 'off', true)) s(x), LATERAL (SELECT wtest.to_and_fro(q) || left(x, 0)) l(w)) AS as_core,
+SELECT memory, wtest.to_and_fro(memory, q) = (SELECT w FROM (SELECT set_config('wiscsort.enable', 'off', true)) s(x), LATERAL (SELECT wtest.to_and_fro(memory, q) || left(x, 0)) l(w)) AS as_core,
        set_config('wiscsort.enable', 'on', true)
-  FROM unnest(ARRAY['64kB', '8MB']) memory, set_config('work_mem', memory, false),
-       (VALUES ('SELECT * FROM wtest.tied ORDER BY few, u, id')) t(q);
-SET work_mem = '64kB';
+  FROM unnest(ARRAY['64kB', '8MB']) memory, (VALUES ('SELECT * FROM wtest.tied ORDER BY few, u, id')) t(q);
 
 -- Rows that change, die and are pruned while a cursor is open on them: the merge reads keys of ties meanwhile.
 CREATE TABLE wtest.tied_busy (id int PRIMARY KEY, t text COLLATE "C", v text) WITH (fillfactor = 50, autovacuum_enabled = off);
@@ -130,8 +134,8 @@ CREATE TABLE wtest.told (id int, u uuid, same uuid, md5 text COLLATE "C", mail t
 INSERT INTO wtest.told
 SELECT i, md5(i::text)::uuid, ('00000000-0000-0000-0000-' || lpad(i::text, 12, '0'))::uuid, md5(i::text), md5(i::text) || '@example.com',
        'customer-' || lpad(i::text, 8, '0') || '-x', (ARRAY['new', 'paid', 'sent'])[1 + i % 3], decode(md5(i::text), 'hex'), i * 1.25, i % 5,
-       timestamptz '2026-01-01' + i * interval '1 second', md5((i / 2)::text), md5(i::text), md5(i::text), repeat('x', 100)
-  FROM generate_series(1, 10000) i;
+       timestamptz '2026-01-01' + i * interval '1 second', md5((i / 2)::text), md5(i::text), md5(i::text), repeat('x', 10)
+  FROM generate_series(1, 7000) i;
 CREATE FUNCTION wtest.tie_keys(key text) RETURNS text
 LANGUAGE sql AS $$ SELECT wtest.property('VERBOSE', 'SELECT * FROM wtest.told ORDER BY ' || key, 'Tie Keys') $$;
 SELECT wtest.tie_keys('u') AS no_statistics, wtest.tie_keys('id, ts') AS no_index;
@@ -144,38 +148,36 @@ SELECT wtest.compare('SELECT * FROM wtest.told ORDER BY ' || k || ', id')
   FROM unnest(ARRAY['u', 'same', 'md5', 'number', 'code', 'bytes', 'n', 'few, u', 'half']) k;
 
 -- No temporary bytes in OnePass, 16 a row in MergePass, and what EXPLAIN says.
-CREATE FUNCTION wtest.ties_analyzed(key text, OUT facts jsonb) LANGUAGE plpgsql AS $$
+CREATE FUNCTION wtest.ties_analyzed(key text, memory text, OUT facts jsonb) LANGUAGE plpgsql AS $$
 DECLARE
     explained json;
     node jsonb;
 BEGIN
+    PERFORM set_config('work_mem', memory, false);
     EXECUTE 'EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF, SUMMARY OFF, FORMAT JSON) SELECT * FROM wtest.told ORDER BY ' || key INTO explained;
     node := explained->0->'Plan';
     facts := jsonb_build_object('method', node->'Sort Method', 'store', node->'Record Store', 'ties', node->'Tie Keys',
         'fetched', CASE WHEN (node->>'Tie Rows Fetched')::int > 100 THEN 'many' WHEN (node->>'Tie Rows Fetched')::int < 100 THEN 'few' END,
         'disk per row', round((node->>'Disk')::numeric * 1024 / (node->>'IndexMap Entries')::numeric));
 END $$;
-SELECT memory, k, wtest.ties_analyzed(k)
-  FROM unnest(ARRAY['64kB', '8MB']) memory, set_config('work_mem', memory, false), unnest(ARRAY['u', 'md5', 'n', 'same']) k;
+SELECT memory, k, wtest.ties_analyzed(k, memory) FROM unnest(ARRAY['64kB', '8MB']) memory, unnest(ARRAY['u', 'md5', 'n', 'same']) k;
 SET wiscsort.debug_tie_keys = 'table';
-SET work_mem = '8MB';
-SELECT wtest.ties_analyzed('same'), wtest.ties_analyzed('code, u');
+SELECT wtest.ties_analyzed('same', '8MB'), wtest.ties_analyzed('code, u', '8MB');
 -- Statistics that are wrong: the keys of later rows are spooled.
 SET work_mem = '64kB';
-SELECT wtest.ties_analyzed('same')->'ties' AS ties;
+SELECT wtest.ties_analyzed('same', '64kB')->'ties' AS ties;
 SELECT k, wtest.compare('SELECT * FROM wtest.told ORDER BY ' || k || ' DESC, id')
   FROM unnest(ARRAY['same', 'number', 'few, ts', 'half', 'pad COLLATE "C", n']) k;
-SELECT threads, wtest.compare('SELECT * FROM wtest.told ORDER BY same, id')
-  FROM (VALUES ('0'), ('1')) t(threads), set_config('wiscsort.write_threads', threads, false) w, set_config('wiscsort.sort_threads', threads, false) s,
-       set_config('wiscsort.read_threads', threads, false) r;
+SELECT threads, wtest.compare_by('write_threads sort_threads read_threads', threads, 'SELECT * FROM wtest.told ORDER BY same, id')
+  FROM (VALUES ('0'), ('1')) t(threads);
 RESET wiscsort.write_threads;
 RESET wiscsort.sort_threads;
 RESET wiscsort.read_threads;
-SELECT wtest.to_and_fro(q) = (SELECT w FROM (SELECT set_config('wiscsort.enable', 'off', true)) s(x), LATERAL (SELECT wtest.to_and_fro(q) || left(x, 0)) l(w)) AS as_core,
+SELECT wtest.to_and_fro('64kB', q) = (SELECT w FROM (SELECT set_config('wiscsort.enable', 'off', true)) s(x), LATERAL (SELECT wtest.to_and_fro('64kB', q) || left(x, 0)) l(w)) AS as_core,
        set_config('wiscsort.enable', 'on', true)
   FROM (VALUES ('SELECT * FROM wtest.told ORDER BY same')) t(q);
 SET wiscsort.debug_tie_keys = 'spool';
-SELECT wtest.ties_analyzed('u');
+SELECT wtest.ties_analyzed('u', '64kB')->'ties' AS ties;
 RESET wiscsort.debug_tie_keys;
 EXPLAIN (COSTS OFF, VERBOSE) SELECT id FROM wtest.told ORDER BY u;
 SELECT count(*) FROM pg_ls_tmpdir() WHERE name LIKE 'pgsql_tmp' || pg_backend_pid() || '.%';
