@@ -25,6 +25,7 @@ int			ws_block_size = -1;
 bool		ws_prefetch_joins = true;
 bool		ws_debug_force = false;
 int			ws_debug_again = -1;
+int			ws_debug_tie_keys = WS_TIE_KEYS_AUTO;
 
 static const struct config_enum_entry sort_kernels[] = {
 	{"auto", WS_KERNEL_AUTO, false},
@@ -63,6 +64,13 @@ static const struct config_enum_entry direct_reads[] = {
 	{"auto", WS_DIRECT_AUTO, false},
 	{"on", WS_DIRECT_ON, false},
 	{"off", WS_DIRECT_OFF, false},
+	{NULL, 0, false}
+};
+
+static const struct config_enum_entry tie_keys[] = {
+	{"auto", WS_TIE_KEYS_AUTO, false},
+	{"table", WS_TIE_KEYS_TABLE, false},
+	{"spool", WS_TIE_KEYS_SPOOL, false},
 	{NULL, 0, false}
 };
 
@@ -166,6 +174,11 @@ ws_define_settings(void)
 							"A developer option, for tests.  -1: if the page cache has lost the spool.",
 							&ws_debug_again, -1, -1, INT_MAX, PGC_USERSET,
 							GUC_NOT_IN_SAMPLE, NULL, NULL, NULL);
+	DefineCustomEnumVariable("wiscsort.debug_tie_keys",
+							 "Sets where a sort that leaves rows in their table has the keys of ties.",
+							 "A developer option, for tests.  auto: by statistics.",
+							 &ws_debug_tie_keys, WS_TIE_KEYS_AUTO, tie_keys, PGC_USERSET,
+							 GUC_NOT_IN_SAMPLE, NULL, NULL, NULL);
 
 	MarkGUCPrefixReserved("wiscsort");
 }

@@ -47,6 +47,13 @@ typedef enum WsDirectRead
 	WS_DIRECT_OFF
 } WsDirectRead;
 
+typedef enum WsTieKeysSetting
+{
+	WS_TIE_KEYS_AUTO,
+	WS_TIE_KEYS_TABLE,
+	WS_TIE_KEYS_SPOOL
+} WsTieKeysSetting;
+
 extern bool ws_enable;
 extern int	ws_threshold;		/* kB; -1 = work_mem */
 extern int	ws_sort_kernel;		/* WsSortKernel */
@@ -64,6 +71,7 @@ extern int	ws_block_size;		/* kB; -1 = chosen */
 extern bool ws_prefetch_joins;
 extern bool ws_debug_force;
 extern int	ws_debug_again;
+extern int	ws_debug_tie_keys;	/* WsTieKeysSetting */
 
 extern void ws_define_settings(void);
 

@@ -99,6 +99,9 @@ ws_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 	show_sort_key(state, ancestors, es);
 	if (es->verbose)
 		ExplainPropertyText("Record Store Choice", state->request->why, es);
+	if (es->verbose && state->request->ties != WS_TIES_NONE)
+		ExplainPropertyText("Tie Keys", state->request->ties == WS_TIES_SPOOL ? "spool" :
+							es->analyze && s->store.ties_spooled ? "table, then spool" : "table", es);
 	if (!es->analyze || !state->has_stats)
 		return;
 	if (state->sort != NULL)
@@ -137,6 +140,8 @@ ws_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 		ExplainPropertyInteger("Window Rows", NULL, (int64) s->store.window_rows, es);
 		ExplainPropertyInteger("Blocks Direct", NULL, s->store.blocks_direct, es);
 		ExplainPropertyInteger("Blocks Buffered", NULL, s->store.blocks_buffered, es);
+		if (s->store.ties_in_table)
+			ExplainPropertyInteger("Tie Rows Fetched", NULL, s->store.tie_rows, es);
 		if (s->store.persistent)
 			ExplainPropertyBool("Persistent Memory", true, es);
 	}

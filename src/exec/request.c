@@ -54,6 +54,8 @@ enum
 	PRIVATE_ROWS,
 	PRIVATE_WIDTH,
 	PRIVATE_SHARERS,
+	PRIVATE_TIES,
+	PRIVATE_TABLE_COLUMNS,		/* NIL unless rows stay in their table */
 	PRIVATE_COUNT
 };
 
@@ -85,6 +87,7 @@ ws_request_write(const WsRequest *r, const WsConstraint *constraints)
 	List	   *nulls_first = NIL;
 	List	   *tables = NIL;
 	List	   *columns = NIL;
+	List	   *table_columns = NIL;
 	List	   *private;
 
 	for (int i = 0; i < r->ncols; i++)
@@ -95,6 +98,8 @@ ws_request_write(const WsRequest *r, const WsConstraint *constraints)
 		nulls_first = lappend_int(nulls_first, r->nulls_first[i]);
 		tables = lappend_oid(tables, constraints[i].table);
 		columns = lappend_int(columns, constraints[i].column);
+		if (r->columns != NULL)
+			table_columns = lappend_int(table_columns, r->columns[i]);
 	}
 	private = list_make5(attnos, sortops, collations, nulls_first, tables);
 	private = lappend(private, columns);
@@ -104,6 +109,8 @@ ws_request_write(const WsRequest *r, const WsConstraint *constraints)
 	private = lappend(private, makeFloat(psprintf("%.1f", r->rows)));
 	private = lappend(private, makeFloat(psprintf("%.1f", r->width)));
 	private = lappend(private, makeInteger(r->sharers));
+	private = lappend(private, makeInteger(r->ties));
+	private = lappend(private, table_columns);
 	Assert(list_length(private) == PRIVATE_COUNT);
 	return private;
 }
@@ -141,14 +148,23 @@ constraint_holds(Oid table, AttrNumber column, Snapshot snapshot)
 	return tuple == NULL || was_there(tuple, snapshot);
 }
 
-/* Are the sort columns, with their null bytes, decodable and no longer than a prefix? */
-bool
-ws_request_keys_fit(const WsRequest *r)
+/* The widths of the sort columns, with their null bytes. */
+static WsKeyWidth
+width_of(const WsRequest *r)
 {
 	WsKeyWidth	all = WS_NO_WIDTH;
 
 	for (int i = 0; i < r->ncols; i++)
 		ws_key_width_add(&all, r->sortops[i], r->collations[i], r->notnull[i]);
+	return all;
+}
+
+/* Are the sort columns, with their null bytes, decodable and no longer than a prefix? */
+bool
+ws_request_keys_fit(const WsRequest *r)
+{
+	WsKeyWidth	all = width_of(r);
+
 	return all.decodable && ws_prefix_holds(&all);
 }
 
@@ -165,7 +181,9 @@ ws_request_read(List *private, Snapshot snapshot)
 	List	   *nulls_first = list_nth(private, PRIVATE_NULLS_FIRST);
 	List	   *tables = list_nth(private, PRIVATE_TABLES);
 	List	   *columns = list_nth(private, PRIVATE_COLUMNS);
+	List	   *table_columns = list_nth(private, PRIVATE_TABLE_COLUMNS);
 	WsRequest  *r = ws_request_create(list_length(attnos));
+	WsKeyWidth	all;
 
 	Assert(list_length(private) == PRIVATE_COUNT);
 	for (int i = 0; i < r->ncols; i++)
@@ -182,6 +200,17 @@ ws_request_read(List *private, Snapshot snapshot)
 	r->rows = floatVal(list_nth(private, PRIVATE_ROWS));
 	r->width = floatVal(list_nth(private, PRIVATE_WIDTH));
 	r->sharers = intVal(list_nth(private, PRIVATE_SHARERS));
+	r->ties = (WsTieKeys) intVal(list_nth(private, PRIVATE_TIES));
+	if (table_columns != NIL)
+	{
+		r->columns = palloc(r->ncols * sizeof(AttrNumber));
+		for (int i = 0; i < r->ncols; i++)
+			r->columns[i] = (AttrNumber) list_nth_int(table_columns, i);
+	}
+	/* what the snapshot sees of NOT NULL constraints may make keys shorter */
+	all = width_of(r);
+	if (ws_prefix_holds(&all))
+		r->ties = WS_TIES_NONE;
 	if (r->store == WS_KIND_KEYS && !ws_request_keys_fit(r))
 	{
 		r->store = WS_KIND_SPOOL;

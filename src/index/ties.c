@@ -24,6 +24,10 @@
  *  - What is still tied after MAX_DIGITS digits (long values with much in
  *	  common): a sort of the entries that compares whole rows.
  *
+ * Where rows are in their table (WsKeyRows has a `keep`), a fetch costs more, and less in the order of the
+ * table.  Groups are in that order, because entries with equal prefixes are in the order of their pointers,
+ * so that digits read each block once for all of a group's rows in it.
+ *
  * Memory: digits and row comparisons are in place.  The pairs take another 16
  * bytes an entry of the group, which ws_ties_bytes_per_entry announces so that
  * the caller can leave room within work_mem.
@@ -35,6 +39,7 @@
 #include "utils/memutils.h"
 
 #define MAX_DIGITS		8
+#define FAR_DIGITS		32		/* MAX_DIGITS where a row is dear to fetch, but less so in order */
 #define GUESS_DIGITS	3
 #define PREFETCH_ROWS	16
 #define FEW_ROWS		4		/* rows that are compared at once */
@@ -134,7 +139,7 @@ ws_ties_bytes_per_entry(const WsKeySpec *spec)
 
 static void settle(Ties *t, WsEntry *entries, Size n, int digits);
 
-/* Orders a group by the comparators, through pairs. */
+/* Orders a group by the comparators, through pairs; or by rows if values to be copied take too much. */
 static void
 settle_by_comparator(Ties *t, WsEntry *group, Size n)
 {
@@ -144,8 +149,9 @@ settle_by_comparator(Ties *t, WsEntry *group, Size n)
 											   ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(work);
 	Pair	   *pairs = MemoryContextAllocHuge(work, n * sizeof(Pair));
+	Size		kept = 0;
 
-	for (Size i = 0; i < n; i++)
+	for (Size i = 0; i < n && kept <= t->rows->kept; i++)
 	{
 		WsKeySlot *key;
 
@@ -156,13 +162,20 @@ settle_by_comparator(Ties *t, WsEntry *group, Size n)
 		pairs[i].datum = key->values[att];
 		if (key->isnull[att])
 			pairs[i].pointer |= PAIR_NULL;
+		else if (t->rows->keep != NULL)
+			pairs[i].datum = t->rows->keep(t->rows->store, key, &kept);
 		CHECK_FOR_INTERRUPTS();
 	}
-	sort_pairs(pairs, n, t);
-	for (Size i = 0; i < n; i++)
-		group[i] = ws_entry_make(common, pairs[i].pointer & WS_POINTER_MASK);
+	if (kept <= t->rows->kept)
+	{
+		sort_pairs(pairs, n, t);
+		for (Size i = 0; i < n; i++)
+			group[i] = ws_entry_make(common, pairs[i].pointer & WS_POINTER_MASK);
+	}
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(work);	/* with what the comparators left */
+	if (kept > t->rows->kept)
+		sort_by_rows(group, n, t);
 }
 
 /* Orders a group by the next digit of its keys, and that by the one after. */
@@ -283,7 +296,7 @@ settle(Ties *t, WsEntry *entries, Size n, int digits)
 			continue;
 		if (t->spec->comparator && (!t->guess || digits >= GUESS_DIGITS))
 			settle_by_comparator(t, group, size);
-		else if (digits >= MAX_DIGITS)
+		else if (digits >= (t->rows->keep != NULL ? FAR_DIGITS : MAX_DIGITS))
 			sort_by_rows(group, size, t);
 		else
 			settle_by_digit(t, group, size, digits);

@@ -198,8 +198,8 @@ typedef struct WsKeySlot
 
 /*
  * How ties get at the keys of rows.  A slot belongs to the memory context it
- * was made in; what its values point to is valid until the next `ready`, and
- * a slot filled before a `ready` must be emptied by its owner.
+ * was made in; what its values point to is valid until the next `ready`, or only until the slot's next
+ * `fetch` if there is a `keep`; and a slot filled before a `ready` must be emptied by its owner.
  */
 typedef struct WsKeyRows
 {
@@ -208,6 +208,13 @@ typedef struct WsKeyRows
 	WsKeySlot *(*make_slot) (void *store);
 	void		(*fetch) (void *store, uint64 pointer, WsKeySlot *slot);
 	void	   *store;
+
+	/*
+	 * Copies the value of the first key column into CurrentMemoryContext, adds the bytes to *bytes, and
+	 * returns it.  Ties may have `kept` bytes of such copies at a time.  NULL: values stay.
+	 */
+	Datum		(*keep) (void *store, const WsKeySlot *slot, Size *bytes);
+	Size		kept;
 } WsKeyRows;
 
 /* ---- keyspec.c ---- */

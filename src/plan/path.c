@@ -49,7 +49,7 @@ find_constraint(PlannerInfo *root, TargetEntry *tle, WsConstraint *constraint)
 
 /*
  * A path's custom_private: why it has the record store it has, for EXPLAIN
- * (VERBOSE), and something else if that is the table.
+ * (VERBOSE); and if that is the table, where the keys of ties are.
  */
 static bool
 in_table(const CustomPath *cpath)
@@ -83,6 +83,17 @@ rows_are_keys(const WsRequest *request, List *tlist)
 	return bms_num_members(told) == list_length(tlist);
 }
 
+/* The sort columns as columns of the table, whose TIDs and keys the rows of the input are (heap.c). */
+static AttrNumber *
+table_columns(const WsRequest *request, List *tlist)
+{
+	AttrNumber *columns = palloc(request->ncols * sizeof(AttrNumber));
+
+	for (int i = 0; i < request->ncols; i++)
+		columns[i] = castNode(Var, get_tle_by_resno(tlist, request->attnos[i])->expr)->varattno;
+	return columns;
+}
+
 /* PlanCustomPath callback: custom_plans is core's Sort. */
 static Plan *
 plan_sort(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
@@ -111,6 +122,8 @@ plan_sort(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
 	if (in_table(best_path))
 	{
 		request->store = WS_KIND_HEAP;
+		request->ties = (WsTieKeys) intVal(lsecond(best_path->custom_private));
+		request->columns = table_columns(request, input);
 		cscan->scan.scanrelid = rel->relid; /* its rows are what we return */
 	}
 	else
@@ -187,14 +200,14 @@ ws_wrap_sort(SortPath *sort)
 
 /*
  * A WiscSort path around `sort`, whose input is TIDs and keys, of rows that stay in the table `rel`;
- * without its costs.
+ * `ties` says where the keys of ties are.  Without its costs.
  */
 CustomPath *
-ws_wrap_heap_sort(SortPath *sort, RelOptInfo *rel)
+ws_wrap_heap_sort(SortPath *sort, RelOptInfo *rel, WsTieKeys ties)
 {
 	CustomPath *cpath = wrap(sort);
 
 	cpath->path.pathtarget = rel->reltarget;
-	cpath->custom_private = lappend(cpath->custom_private, makeInteger(1));
+	cpath->custom_private = lappend(cpath->custom_private, makeInteger(ties));
 	return cpath;
 }

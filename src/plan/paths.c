@@ -33,17 +33,19 @@ sort_in_table(PlannerInfo *root, RelOptInfo *rel, Path *scan, const Path *sort, 
 	Path	   *input = ws_heap_input(root, rel, scan, pathkeys);
 	Oid			relid = planner_rt_fetch(rel->relid, root)->relid;
 	CustomPath *cpath;
+	WsTieKeys	ties;
 
 	if (input == NULL)
 	{
 		*refusal = "a sort key is not a column of the table";
 		return NULL;
 	}
-	*refusal = ws_cache_refusal(input, pathkeys, rel, relid);
+	ties = ws_tie_keys(root, input, pathkeys, rel->tuples);
+	*refusal = ws_table_refusal(input, pathkeys, ties, rel, relid);
 	if (*refusal != NULL)
 		return NULL;
-	cpath = ws_wrap_heap_sort(create_sort_path(root, rel, input, pathkeys, -1.0), rel);
-	ws_cost_heap_sort(&cpath->path, sort, input, pathkeys, rel, relid);
+	cpath = ws_wrap_heap_sort(create_sort_path(root, rel, input, pathkeys, -1.0), rel, ties);
+	ws_cost_heap_sort(&cpath->path, sort, input, pathkeys, ties, rel, relid);
 	return cpath;
 }
 
@@ -195,7 +197,7 @@ sort_input(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *scan, const ch
 			continue;
 		}
 		sort = create_sort_path(root, rel, input, pathkeys, -1.0);
-		no_spool = ws_cache_refusal(input, pathkeys, NULL, InvalidOid);
+		no_spool = ws_spool_refusal(input, pathkeys);
 		if (no_table == NULL && !ws_keys_alone(input, pathkeys))
 			table = sort_in_table(root, rel, scan, &sort->path, pathkeys, &no_table);
 		if (no_spool == NULL && (table == NULL || ws_record_store != WS_STORE_HEAP))

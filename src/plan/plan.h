@@ -8,6 +8,7 @@
 #include "guc.h"
 #include "nodes/extensible.h"
 #include "nodes/pathnodes.h"
+#include "store/request.h"
 
 /* ---- orderings.c ---- */
 extern List *ws_useful_orderings(PlannerInfo *root, RelOptInfo *rel, bool parallel);
@@ -17,7 +18,7 @@ extern bool ws_ordering_computable(PlannerInfo *root, RelOptInfo *rel, List *pat
 
 /* ---- path.c ---- */
 extern CustomPath *ws_wrap_sort(SortPath *sort);
-extern CustomPath *ws_wrap_heap_sort(SortPath *sort, RelOptInfo *rel);
+extern CustomPath *ws_wrap_heap_sort(SortPath *sort, RelOptInfo *rel, WsTieKeys ties);
 extern void ws_set_reason(CustomPath *cpath, const char *reason);
 extern bool ws_is_wiscsort(const Path *path);
 
@@ -60,6 +61,9 @@ extern bool ws_note_planning(const Query *query);
 extern void ws_note_planned(const Query *query, const PlannedStmt *stmt, bool before);
 extern void ws_install_why_hooks(void);
 
+/* ---- tiestats.c ---- */
+extern WsTieKeys ws_tie_keys(PlannerInfo *root, const Path *input, List *pathkeys, double tuples);
+
 /* ---- shape.c ---- */
 
 /* How many rows a LIMIT above can ask for, where that is not a number. */
@@ -71,9 +75,12 @@ extern double ws_inherited_bound(PlannerInfo *root);
 extern bool ws_bound_is_cores(double bound, int width);
 extern bool ws_keys_alone(const Path *input, List *pathkeys);
 extern const char *ws_comparison_refusal(PlannerInfo *root, List *pathkeys, double rows);
-extern const char *ws_cache_refusal(const Path *input, List *pathkeys, const RelOptInfo *rel, Oid relid);
+extern Oid	ws_less_than(const PathKey *pathkey);
+extern const char *ws_spool_refusal(const Path *input, List *pathkeys);
+extern const char *ws_table_refusal(const Path *input, List *pathkeys, WsTieKeys ties, const RelOptInfo *rel,
+									Oid relid);
 extern void ws_cost_sort(Path *path, const Path *sort, const Path *input, List *pathkeys);
 extern void ws_cost_heap_sort(Path *path, const Path *sort, const Path *input, List *pathkeys,
-							  const RelOptInfo *rel, Oid relid);
+							  WsTieKeys ties, const RelOptInfo *rel, Oid relid);
 
 #endif							/* WS_PLAN_H */

@@ -64,7 +64,7 @@ better_sort(Rewrite *rw, SortPath *sort, double bound)
 		return NULL;
 	refusal = ws_comparison_refusal(rw->root, sort->path.pathkeys, input->rows);
 	if (refusal == NULL)
-		refusal = ws_cache_refusal(input, sort->path.pathkeys, NULL, InvalidOid);
+		refusal = ws_spool_refusal(input, sort->path.pathkeys);
 	if (refusal != NULL)
 	{
 		ws_note_left(refusal);

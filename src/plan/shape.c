@@ -102,8 +102,8 @@ ws_bound_is_cores(double bound, int width)
 }
 
 /* The "<" operator of a key. */
-static Oid
-less_than(const PathKey *pathkey)
+Oid
+ws_less_than(const PathKey *pathkey)
 {
 	EquivalenceMember *em = linitial_node(EquivalenceMember, pathkey->pk_eclass->ec_members);
 
@@ -117,7 +117,7 @@ encoding_of(const PathKey *pathkey, int *width)
 {
 	bool		descending;
 
-	return ws_key_encoding(less_than(pathkey), pathkey->pk_eclass->ec_collation, &descending, width);
+	return ws_key_encoding(ws_less_than(pathkey), pathkey->pk_eclass->ec_collation, &descending, width);
 }
 
 /* The widths of all keys, each with a byte for null. */
@@ -131,7 +131,7 @@ width_of(List *pathkeys)
 	{
 		const PathKey *pathkey = lfirst_node(PathKey, lc);
 
-		ws_key_width_add(&all, less_than(pathkey), pathkey->pk_eclass->ec_collation, false);
+		ws_key_width_add(&all, ws_less_than(pathkey), pathkey->pk_eclass->ec_collation, false);
 	}
 	return all;
 }
@@ -140,7 +140,7 @@ width_of(List *pathkeys)
 static bool
 is_compared(const PathKey *pathkey)
 {
-	Oid			lt = less_than(pathkey);
+	Oid			lt = ws_less_than(pathkey);
 	bool		padded;
 	int			width;
 
@@ -160,7 +160,7 @@ comparison_share(List *pathkeys)
 	switch (encoding_of(first, &width))
 	{
 		case WS_ENC_NONE:
-			if (!ws_key_is_text(less_than(first), &padded))
+			if (!ws_key_is_text(ws_less_than(first), &padded))
 				return COMPARATOR_SHARE;
 			/* of libc, or of ICU, whose sort keys core abbreviates */
 			return ws_transformable(ec->ec_collation) ? GUESS_SHARE : ABBREVIATED_SHARE;
@@ -307,14 +307,13 @@ correlation(Oid relid, const Var *column)
 
 /* The shape of a sort that leaves the rows in the table: `input` has TIDs and keys. */
 static WsShape
-heap_shape(const Path *input, List *pathkeys, const RelOptInfo *rel, Oid relid)
+heap_shape(const Path *input, List *pathkeys, WsTieKeys ties, const RelOptInfo *rel, Oid relid)
 {
 	WsShape		s = shape_of(input, pathkeys);
-	WsKeyWidth	keys = width_of(pathkeys);
 
 	s.store = WS_KIND_HEAP;
 	s.allowance = DBL_MAX;
-	if (!ws_prefix_holds(&keys))
+	if (ties == WS_TIES_SPOOL)
 		s.spool = ws_spool_bytes(input->rows, input->pathtarget->width);
 	s.row = ws_spool_bytes(1, rel->reltarget->width);
 	s.table = (double) rel->pages * BLCKSZ;
@@ -353,12 +352,24 @@ ws_comparison_refusal(PlannerInfo *root, List *pathkeys, double rows)
 		"a comparison function would have many rows to decide about";
 }
 
+/* Why a sort with a spool of the rows of `input` is left to core; NULL if it is not. */
+const char *
+ws_spool_refusal(const Path *input, List *pathkeys)
+{
+	WsShape		s;
+
+	if (ws_debug_force)
+		return NULL;
+	s = spool_shape(input, pathkeys);
+	return cache_refusal(&s);
+}
+
 /*
- * Why a sort with a spool is left to core, or, if `rel` is not NULL, one with the table as its store;
- * NULL if it is not.  `input` is what is spooled, or the TIDs and keys of rows that stay in the table.
+ * The same for a sort with the table as its store: `input` has the TIDs and keys of its rows, and the keys
+ * of ties are where `ties` says.
  */
 const char *
-ws_cache_refusal(const Path *input, List *pathkeys, const RelOptInfo *rel, Oid relid)
+ws_table_refusal(const Path *input, List *pathkeys, WsTieKeys ties, const RelOptInfo *rel, Oid relid)
 {
 	double		random_page;
 	double		seq_page;
@@ -366,12 +377,7 @@ ws_cache_refusal(const Path *input, List *pathkeys, const RelOptInfo *rel, Oid r
 
 	if (ws_debug_force)
 		return NULL;
-	if (rel == NULL)
-	{
-		s = spool_shape(input, pathkeys);
-		return cache_refusal(&s);
-	}
-	s = heap_shape(input, pathkeys, rel, relid);
+	s = heap_shape(input, pathkeys, ties, rel, relid);
 	/* on persistent memory, and where random reads are said to be as cheap, no cache is needed */
 	get_tablespace_page_costs(rel->reltablespace, &random_page, &seq_page);
 	if (random_page <= seq_page)
@@ -458,13 +464,13 @@ ws_cost_sort(Path *path, const Path *sort, const Path *input, List *pathkeys)
 
 /*
  * The same for a sort that leaves the rows in the table `rel`: `input` has their
- * TIDs and keys, which are spooled if the prefix is not the whole key.
+ * TIDs and keys, which are spooled if `ties` says so.
  */
 void
-ws_cost_heap_sort(Path *path, const Path *sort, const Path *input, List *pathkeys,
+ws_cost_heap_sort(Path *path, const Path *sort, const Path *input, List *pathkeys, WsTieKeys ties,
 				  const RelOptInfo *rel, Oid relid)
 {
-	WsShape		s = heap_shape(input, pathkeys, rel, relid);
+	WsShape		s = heap_shape(input, pathkeys, ties, rel, relid);
 
 	set_costs(path, sort, input, pathkeys, &s, rel->reltablespace);
 	/* debug_force says nothing of the store: auto is the spool then */

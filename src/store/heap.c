@@ -52,18 +52,19 @@ restart(WsHeap *h, uint64 position)
 }
 
 /*
- * Starts fetching rows of context->rel in the order in which `stream` delivers their TIDs.
+ * Starts fetching rows of the table in the order in which `stream` delivers their TIDs.
  * The relation stays open and locked, and the snapshot that the TIDs were seen
  * with stays registered.  The window has `memory` bytes, and what the stream gives
  * back meanwhile, up to `most`.  Allocates as ws_heap_order_create does.
  */
 WsHeap *
-ws_heap_create(const WsStoreContext *context, WsStream *stream, Size memory, Size most)
+ws_heap_create(const WsStoreContext *context, const WsHeapTable *table, WsStream *stream, Size memory,
+			   Size most)
 {
 	const WsRequest *request = context->request;
-	Relation	rel = context->rel;
+	Relation	rel = table->rel;
 	WsHeap	   *h = palloc0(sizeof(WsHeap));
-	BlockNumber blocks = RelationGetNumberOfBlocks(rel);
+	BlockNumber blocks = table->blocks;
 	double		row = (double) blocks * BLCKSZ / Max(rel->rd_rel->reltuples, 1);
 	double		expected = 1.5 * stream->count * (row + POINTER + PLACE);
 
@@ -78,17 +79,8 @@ ws_heap_create(const WsStoreContext *context, WsStream *stream, Size memory, Siz
 		(double) blocks * BLCKSZ / rel->rd_rel->reltuples : 256;
 	h->average = Max(64, Min(h->average, BLCKSZ));
 	h->deviation = MOST_DEVIATION / 2;
-	/* one scan must not sweep the whole of shared_buffers (as in heapam.c) */
-	if (!RelationUsesLocalBuffers(rel) && blocks > (BlockNumber) NBuffers / 4)
-		h->strategy = GetAccessStrategy(BAS_BULKREAD);
-
-	/*
-	 * Where the page cache cannot hold the table, a page that was touched might
-	 * be gone again when it is copied, and be read under the mapping locks.
-	 */
-	if (request->direct_always ||
-		(!request->direct_never && (int64) blocks * BLCKSZ <= request->cache))
-		h->direct = ws_direct_create(rel);
+	h->strategy = table->strategy;
+	h->direct = table->direct;
 	h->team = palloc(sizeof(WsTeam));
 	ws_team_init(h->team, h->source->helper, request->threads.read < 0);
 	h->touching = palloc(WS_HEAP_TOUCHED * sizeof(WsDirectBlock));

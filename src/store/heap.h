@@ -11,6 +11,7 @@
 
 #include "storage/block.h"
 #include "storage/bufmgr.h"
+#include "storage/bufpage.h"
 #include "storage/itemptr.h"
 #include "utils/relcache.h"
 
@@ -43,6 +44,31 @@ typedef void (*WsUseBuffer) (void *arg, Buffer buffer);
 
 extern void ws_read_blocks(Relation rel, BufferAccessStrategy strategy, WsNextBlock next,
 						   WsUseBuffer use, void *arg);
+
+/* ---- heap_table.c: a table whose rows are fetched ---- */
+typedef struct WsHeapTable
+{
+	Relation	rel;
+	BlockNumber blocks;			/* when this was made */
+	BufferAccessStrategy strategy;	/* or NULL */
+	WsDirect   *direct;			/* or NULL */
+} WsHeapTable;
+
+extern void ws_heap_table_init(WsHeapTable *table, Relation rel, const WsRequest *request);
+extern void ws_heap_count_visits(Relation rel, WsStoreStats *stats, int direct, int shared);
+extern void ws_heap_bad_pointer(Relation rel, uint64 pointer) __attribute__((noreturn));
+
+/* ---- heap_keys.c: keys of ties, read from the table ---- */
+typedef struct WsHeapKeys WsHeapKeys;
+
+/* Of the pointer of a row whose keys have been spooled, although those of others come from the table. */
+#define WS_TIE_SPOOLED		(UINT64CONST(1) << (WS_POINTER_BITS - 1))
+
+extern WsHeapKeys *ws_heap_keys_create(const WsStoreContext *context, WsHeapTable *table);
+extern const WsKeyRows *ws_heap_keys_rows(const WsHeapKeys *keys);
+extern bool ws_heap_keys_too_many(const WsHeapKeys *keys, uint64 rows);
+extern void ws_heap_keys_spooled(WsHeapKeys *keys, const WsKeyRows *spooled);
+extern void ws_heap_keys_stats(const WsHeapKeys *keys, WsStoreStats *stats);
 
 /* ---- heap_order.c: the pointers of the next window, in block order ---- */
 typedef struct WsHeapOrder
@@ -83,6 +109,27 @@ static inline OffsetNumber
 ws_pointer_offset(uint64 pointer)
 {
 	return (OffsetNumber) (pointer & 0xFFFF);
+}
+
+/*
+ * The row at a line pointer of a page, and its length; NULL if there is none.
+ */
+static inline const char *
+ws_heap_find_row(const char *page, OffsetNumber offset, Size *length)
+{
+	const PageHeaderData *header = (const PageHeaderData *) page;
+	ItemIdData	lp;
+
+	/* the number of line pointers, from a page header that may be damaged */
+	if (offset == 0 || offset > MaxHeapTuplesPerPage ||
+		SizeOfPageHeaderData + offset * sizeof(ItemIdData) > header->pd_lower)
+		return NULL;
+	lp = header->pd_linp[offset - 1];
+	if (lp.lp_flags != LP_NORMAL || lp.lp_len < SizeofHeapTupleHeader ||
+		lp.lp_off + lp.lp_len > BLCKSZ)
+		return NULL;
+	*length = lp.lp_len;
+	return page + lp.lp_off;
 }
 
 /* Where one side of the team puts rows, and what it met.  No two sides share a cache line. */
@@ -144,7 +191,8 @@ extern void ws_heap_fetch(WsHeap *h);
 extern void ws_heap_fetch_single(WsHeap *h, uint64 pointer);
 
 /* ---- heap.c ---- */
-extern WsHeap *ws_heap_create(const WsStoreContext *context, WsStream *stream, Size memory, Size most);
+extern WsHeap *ws_heap_create(const WsStoreContext *context, const WsHeapTable *table, WsStream *stream,
+							  Size memory, Size most);
 extern void ws_heap_stop(WsHeap *heap);
 extern bool ws_heap_next(WsHeap *heap, HeapTuple tuple);
 extern void ws_heap_seek(WsHeap *heap, uint64 position);

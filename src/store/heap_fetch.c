@@ -24,49 +24,11 @@
 #include "store/heap.h"
 #include "store/row.h"
 
-#include "executor/instrument.h"
 #include "miscadmin.h"
-#include "pgstat.h"
-#include "storage/bufpage.h"
-#include "utils/rel.h"
 
 #define GROUP_ROWS		128		/* rows fetched under the same locks, about */
 #define BATCH_GROUPS		(WS_HEAP_TOUCHED / WS_DIRECT_BLOCKS)
 #define ITEM_BLOCKS		8		/* of a lock group, copied by the same thread */
-
-static void
-bad_pointer(WsHeap *h, uint64 pointer)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_DATA_CORRUPTED),
-			 errmsg("row (%u,%u) of table \"%s\" is gone while it was being sorted",
-					ws_pointer_block(pointer), ws_pointer_offset(pointer),
-					RelationGetRelationName(h->rel)),
-			 errdetail("Block %u has no row at that line pointer any more.",
-					   ws_pointer_block(pointer)),
-			 errhint("Check the table with amcheck's verify_heapam().")));
-}
-
-/*
- * The row at a line pointer of a page, and its length; NULL if there is none.
- */
-static inline const char *
-find_row(const char *page, OffsetNumber offset, Size *length)
-{
-	const PageHeaderData *header = (const PageHeaderData *) page;
-	ItemIdData	lp;
-
-	/* the number of line pointers, from a page header that may be damaged */
-	if (offset == 0 || offset > MaxHeapTuplesPerPage ||
-		SizeOfPageHeaderData + offset * sizeof(ItemIdData) > header->pd_lower)
-		return NULL;
-	lp = header->pd_linp[offset - 1];
-	if (lp.lp_flags != LP_NORMAL || lp.lp_len < SizeofHeapTupleHeader ||
-		lp.lp_off + lp.lp_len > BLCKSZ)
-		return NULL;
-	*length = lp.lp_len;
-	return page + lp.lp_off;
-}
 
 /*
  * Puts a row where its header is going to be, `to`, as in the spool without the fields that only
@@ -121,7 +83,7 @@ copy_rows(WsHeap *h, WsHeapSide *side, const char *page, Size from, Size end)
 		WsEntry		e = h->order[from];
 		Size		length;
 		Size		bytes;
-		const char *row = find_row(page, ws_pointer_offset(e.hi), &length);
+		const char *row = ws_heap_find_row(page, ws_pointer_offset(e.hi), &length);
 		char	   *place;
 
 		if (unlikely(row == NULL))
@@ -157,7 +119,7 @@ block_end(const WsHeap *h, Size from)
 
 /*
  * Copies the rows of entries from `from` on that are in the pinned buffer, and
- * gives the pin up.  Raises bad_pointer's error.
+ * gives the pin up.  Raises ws_heap_bad_pointer's error.
  */
 static void
 copy_buffered(WsHeap *h, Buffer buffer, Size from)
@@ -170,7 +132,7 @@ copy_buffered(WsHeap *h, Buffer buffer, Size from)
 	UnlockReleaseBuffer(buffer);
 	h->stats.blocks_buffered++;
 	if (unlikely(done < end))
-		bad_pointer(h, h->order[done].hi);
+		ws_heap_bad_pointer(h->rel, h->order[done].hi);
 }
 
 /* Where reading all blocks of the window through the buffer manager stands. */
@@ -201,24 +163,6 @@ use_buffer(void *arg, Buffer buffer)
 
 	copy_buffered(b->h, buffer, b->copied);
 	b->copied = block_end(b->h, b->copied);
-}
-
-/* Puts visits on the books that the buffer manager keeps of its own. */
-static void
-count_visits(WsHeap *h, int direct, int shared)
-{
-	h->stats.blocks_direct += direct;
-	h->stats.blocks_buffered += shared;
-	pgBufferUsage.shared_blks_read += direct;
-	pgBufferUsage.shared_blks_hit += shared;
-	for (int i = 0; i < direct + shared; i++)
-		pgstat_count_buffer_read(h->rel);
-	for (int i = 0; i < shared; i++)
-		pgstat_count_buffer_hit(h->rel);
-	if (direct > 0)
-		ws_count_io_read((uint32) direct);
-	if (shared > 0)
-		ws_count_io_hit((uint32) shared);
 }
 
 /*
@@ -310,7 +254,7 @@ fetch_directly(WsHeap *h, bool files)
 		ws_direct_failed(h->direct);
 	for (int side = 0; side < 2; side++)
 		if (unlikely(h->sides[side].bad != 0))
-			bad_pointer(h, h->sides[side].bad);
+			ws_heap_bad_pointer(h->rel, h->sides[side].bad);
 	for (int i = 0; i < h->nblocks; i++)
 	{
 		if (blocks[i].page == NULL)
@@ -320,7 +264,7 @@ fetch_directly(WsHeap *h, bool files)
 		else
 			direct++;
 	}
-	count_visits(h, direct, shared);
+	ws_heap_count_visits(h->rel, &h->stats, direct, shared);
 	if (!files || !h->resident)
 		h->resident = present > h->nblocks / 2;
 	h->nblocks = left;
@@ -414,11 +358,11 @@ ws_heap_fetch_single(WsHeap *h, uint64 pointer)
 	const char *row;
 
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
-	row = find_row(BufferGetPage(buffer), ws_pointer_offset(pointer), &length);
+	row = ws_heap_find_row(BufferGetPage(buffer), ws_pointer_offset(pointer), &length);
 	if (row != NULL)
 		put_row(h->single, pointer, row, length);
 	UnlockReleaseBuffer(buffer);
 	h->stats.blocks_buffered++;
 	if (row == NULL)
-		bad_pointer(h, pointer);
+		ws_heap_bad_pointer(h->rel, pointer);
 }

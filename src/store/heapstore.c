@@ -2,8 +2,10 @@
  * heapstore.c - the table itself as a store.
  *
  * The sort's input are rows of a TID and the key columns.  If the prefix is the whole key nothing else
- * is kept of them: the pointer is the TID.  Otherwise ties need the keys, and these narrow
+ * is kept of them: the pointer is the TID.  Otherwise ties need the keys.  Where few are expected
+ * (plan/ties.c), these are read from the table as well (heap_keys.c).  Else the narrow
  * rows go to a spool of their own; the stream of pointers into that becomes one of TIDs on its way out.
+ * So do those that come when ties have turned out to be many; their pointers have WS_TIE_SPOOLED.
  *
  * Rows are fetched through a window (heap.c).
  *
@@ -14,16 +16,51 @@
 #include "store/heap.h"
 #include "store/spool.h"
 
+#include "utils/memutils.h"
 #include "utils/rel.h"
+
+/* A helper that writes needs several buffers of 4 kB. */
+#define LEAST_BUFFER	((Size) 16 * 1024)
 
 typedef struct HeapStore
 {
 	WsStore		store;			/* must be first */
 	WsStoreContext context;
+	WsHeapTable table;
 	WsStore    *spool;			/* of TIDs and keys, or NULL */
+	WsHeapKeys *keys;			/* if these are read from the table, else NULL */
+	Size		buffer;			/* bytes for a spool that may be made late; 0: rows are still in memory */
 	WsHeap	   *heap;
 	HeapTupleData tuple;		/* what the slot points to */
 } HeapStore;
+
+/* A spool for the keys of rows that come from now on. */
+static void
+begin_spool(HeapStore *h)
+{
+	MemoryContext old = MemoryContextSwitchTo(GetMemoryChunkContext(h));
+
+	h->spool = ws_spool_store(&h->context);
+	ws_heap_keys_spooled(h->keys, h->spool->keys);
+	MemoryContextSwitchTo(old);
+}
+
+/* The pointer of a row whose TID and keys are put into the spool. */
+static uint64
+put_spooled(HeapStore *h, TupleTableSlot *slot, uint64 number)
+{
+	uint64		pointer = h->spool->ops->put(h->spool, slot, number);
+
+	/* memory has been used up already: room for a buffer was left then, and none for rows */
+	if (unlikely(h->buffer > 0))
+	{
+		(void) h->spool->ops->spill(h->spool, h->buffer, h->buffer, h->context.request->memory * 2);
+		h->buffer = 0;
+	}
+	h->store.in_memory = h->spool->in_memory;
+	h->store.full = h->spool->full;
+	return h->keys != NULL ? pointer | WS_TIE_SPOOLED : pointer;
+}
 
 static uint64
 put(WsStore *store, TupleTableSlot *slot, uint64 number)
@@ -36,14 +73,10 @@ put(WsStore *store, TupleTableSlot *slot, uint64 number)
 	if (unlikely(!ItemPointerIsValid(tid)))
 		elog(ERROR, "a row of table \"%s\" came without its TID",
 			 RelationGetRelationName(h->context.rel));
+	if (h->keys != NULL && h->spool == NULL && ws_heap_keys_too_many(h->keys, number))
+		begin_spool(h);
 	if (h->spool != NULL)
-	{
-		uint64		pointer = h->spool->ops->put(h->spool, slot, number);
-
-		store->in_memory = h->spool->in_memory;
-		store->full = h->spool->full;
-		return pointer;
-	}
+		return put_spooled(h, slot, number);
 	return ws_tid_pointer(tid);
 }
 
@@ -52,7 +85,11 @@ spill(WsStore *store, Size alone, Size helped, Size entries)
 {
 	HeapStore  *h = (HeapStore *) store;
 
-	return h->spool != NULL ? h->spool->ops->spill(h->spool, alone, helped, entries) : 0;
+	if (h->spool != NULL)
+		return h->spool->ops->spill(h->spool, alone, helped, entries);
+	if (h->keys != NULL)
+		h->buffer = Max(alone, LEAST_BUFFER);
+	return h->buffer;
 }
 
 static void
@@ -71,7 +108,17 @@ typedef struct TidStream
 	WsStream	stream;			/* must be first */
 	WsStream   *pointers;
 	WsSpool    *spool;
+	bool		mixed;			/* only pointers with WS_TIE_SPOOLED are of rows there */
 } TidStream;
+
+/* What a pointer of the stream is in the spool, or WS_POINTER_MASK if it is a TID. */
+static inline uint64
+in_spool(const TidStream *t, uint64 pointer)
+{
+	if (!t->mixed)
+		return pointer;
+	return (pointer & WS_TIE_SPOOLED) != 0 ? pointer & ~WS_TIE_SPOOLED : WS_POINTER_MASK;
+}
 
 static Size
 tids_next(WsStream *stream, WsEntry *out, Size max)
@@ -84,13 +131,21 @@ tids_next(WsStream *stream, WsEntry *out, Size max)
 		Size		limit = Min(start + WS_PREFETCH_GROUP, n);
 
 		for (Size i = start; i < limit; i++)
-			ws_spool_prefetch(t->spool, ws_entry_pointer(out[i]));
+		{
+			uint64		pointer = in_spool(t, ws_entry_pointer(out[i]));
+
+			if (pointer != WS_POINTER_MASK)
+				ws_spool_prefetch(t->spool, pointer);
+		}
 		for (Size i = start; i < limit; i++)
 		{
+			uint64		pointer = in_spool(t, ws_entry_pointer(out[i]));
 			HeapTupleData tuple;
 
+			if (pointer == WS_POINTER_MASK)
+				continue;
 			/* never null, and the first of the columns */
-			ws_spool_tuple(t->spool, ws_entry_pointer(out[i]), &tuple);
+			ws_spool_tuple(t->spool, pointer, &tuple);
 			out[i] = ws_entry_make(0, ws_tid_pointer((ItemPointer) ((char *) tuple.t_data +
 																	tuple.t_data->t_hoff)));
 		}
@@ -120,7 +175,7 @@ tids_release(WsStream *stream)
 static const WsStreamOps tids_ops = {tids_next, NULL, tids_seek, tids_release};
 
 static WsStream *
-tids_of(WsStream *pointers, WsStore *spool)
+tids_of(WsStream *pointers, WsStore *spool, bool mixed)
 {
 	TidStream  *t = palloc0(sizeof(TidStream));
 
@@ -129,6 +184,7 @@ tids_of(WsStream *pointers, WsStore *spool)
 	t->stream.context = pointers->context;
 	t->pointers = pointers;
 	t->spool = (WsSpool *) spool;
+	t->mixed = mixed;
 	return &t->stream;
 }
 
@@ -139,9 +195,9 @@ open_rows(WsStore *store, WsStream *stream, Size memory)
 	Size		budget = h->context.request->memory;
 
 	if (h->spool != NULL)
-		stream = tids_of(stream, h->spool);
+		stream = tids_of(stream, h->spool, h->keys != NULL);
 	memory = Max(memory, budget / 16);
-	h->heap = ws_heap_create(&h->context, stream, memory, Max(memory, budget));
+	h->heap = ws_heap_create(&h->context, &h->table, stream, memory, Max(memory, budget));
 }
 
 static bool
@@ -168,6 +224,8 @@ stats(const WsStore *store, WsStoreStats *s)
 
 	*s = heap->stats;
 	s->windows = true;
+	if (((const HeapStore *) store)->keys != NULL)
+		ws_heap_keys_stats(((const HeapStore *) store)->keys, s);
 	s->persistent = heap->direct != NULL && ws_direct_persistent(heap->direct);
 }
 
@@ -201,7 +259,13 @@ ws_heap_store(const WsStoreContext *context)
 
 	h->store.ops = &heap_ops;
 	h->context = *context;
-	if (!context->spec->exact)
+	ws_heap_table_init(&h->table, context->rel, context->request);
+	if (!context->spec->exact && context->request->ties == WS_TIES_TABLE)
+	{
+		h->keys = ws_heap_keys_create(context, &h->table);
+		h->store.keys = ws_heap_keys_rows(h->keys);
+	}
+	else if (!context->spec->exact)
 	{
 		h->spool = ws_spool_store(context);
 		h->store.keys = h->spool->keys;

@@ -18,6 +18,14 @@ typedef enum WsStoreKind
 	WS_KIND_KEYS
 } WsStoreKind;
 
+/* Where the heap store has the keys of ties. */
+typedef enum WsTieKeys
+{
+	WS_TIES_NONE,				/* there are none to be settled: prefixes are whole keys */
+	WS_TIES_SPOOL,				/* in a spool of its own, with the TIDs */
+	WS_TIES_TABLE				/* in the table: each is read again */
+} WsTieKeys;
+
 typedef struct WsRequest
 {
 	/* of the planner (exec/request.c carries it in custom_private) */
@@ -29,6 +37,8 @@ typedef struct WsRequest
 	bool	   *notnull;		/* no null can be there */
 	WsStoreKind store;
 	const char *why;			/* it is that store, for EXPLAIN */
+	WsTieKeys	ties;			/* of the heap store */
+	AttrNumber *columns;		/* of its table, that are the sort columns; else NULL */
 	double		rows;			/* expected */
 	double		width;			/* expected bytes of a row's data, on average */
 	int			sharers;		/* processes that sort a part of the input each */

@@ -196,7 +196,8 @@ fetch_key(void *store, uint64 pointer, WsKeySlot *key)
 WsKeyRows
 ws_spool_keys(WsSpool *spool)
 {
-	WsKeyRows	rows = {ready_keys, prefetch_key, make_slot, fetch_key, spool};
+	WsKeyRows	rows = {.ready = ready_keys, .prefetch = prefetch_key, .make_slot = make_slot,
+		.fetch = fetch_key, .store = spool};
 
 	return rows;
 }

@@ -33,6 +33,9 @@ typedef struct WsStoreStats
 	int64		blocks_direct;	/* visits of blocks in the table's files */
 	int64		blocks_buffered;	/* in shared_buffers */
 	bool		persistent;		/* the files are on persistent memory */
+	bool		ties_in_table;	/* what follows is set */
+	bool		ties_spooled;	/* keys of later rows were spooled, as there were too many */
+	int64		tie_rows;		/* rows read there for their keys */
 	bool		travels;		/* rows travel inside runs */
 	bool		twice;			/* what `scan` read stayed on the disk until its end */
 } WsStoreStats;

@@ -264,7 +264,8 @@ class Session:
                    'wiscsort.merge_read': rng.choice(['auto', 'auto', 'read_order', 'double', 'block']),
                    'wiscsort.assist_blocks': rng.choice(['-1', '-1', '0', '1', '7', '64']),
                    'wiscsort.block_size': rng.choice(['-1', '-1', '4kB', '12kB', '1MB']),
-                   'wiscsort.direct_read': rng.choice(['auto', 'on', 'on', 'off'])}
+                   'wiscsort.direct_read': rng.choice(['auto', 'on', 'on', 'off']),
+                   'wiscsort.debug_tie_keys': rng.choice(['auto', 'table', 'table', 'spool'])}
             for work in ('read', 'sort', 'write'):
                 how['wiscsort.%s_threads' % work] = rng.choice(['-1', '0', '1', '1'])
             how['wiscsort.io_method'] = rng.choice(['auto', 'sync', 'libaio', 'io_uring', 'io_uring'])

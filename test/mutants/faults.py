@@ -317,10 +317,10 @@ fault('composite bit left', FILE, '((HeapTupleHeader) to)->t_infomask &= ~HEAP_X
       'sql:heap',
       'htup_details.h: no row in a page has both bits.  And in a damaged one ExecStoreHeapTuple '
       'takes the bytes where t_ctid was for a version only in blocks from 32 TB on (store/heap_fetch.c)')
-fault('dead line pointer is a row', FILE,
+fault('dead line pointer is a row', 'store/heap.h',
       'if (lp.lp_flags != LP_NORMAL || lp.lp_len < SizeofHeapTupleHeader ||',
       'if (lp.lp_len < SizeofHeapTupleHeader ||', 't:heap/damage')
-fault('line pointer behind the last', FILE,
+fault('line pointer behind the last', 'store/heap.h',
       'SizeOfPageHeaderData + offset * sizeof(ItemIdData) > header->pd_lower)',
       'SizeOfPageHeaderData > header->pd_lower)', 't:heap/damage')
 fault('missing row passed by', FILE, 'if (unlikely(done < end))', 'if (unlikely(done > end))',
@@ -348,9 +348,26 @@ fault('heap seek backward', FILE, 'if (position < h->first || position > h->firs
 fault('pointers of missing rows overwritten', FILE,
       'else if (!h->sides[0].missing && !h->sides[1].missing)', 'else', 'sql:heap t:heap/figures')
 FILE = 'store/heapstore.c'
-fault('spool of the heap not counted', FILE, 'store->in_memory = h->spool->in_memory;', '',
+fault('spool of the heap not counted', FILE, 'h->store.in_memory = h->spool->in_memory;', '',
       't:accounting sql:heap')
 fault('TIDs continue elsewhere', FILE, 'pointers->ops->seek(pointers, position);', '', 'sql:heap')
+fault('keys spooled late as if all were', FILE, 'return h->keys != NULL ? pointer | WS_TIE_SPOOLED : pointer;',
+      'return pointer;', 'sql:heap_ties')
+FILE = 'store/heap_keys.c'
+fault('keys of other columns', FILE, 'AttrNumber	column = k->columns[i];',
+      'AttrNumber	column = k->spec->cols[i].attno;', 'sql:heap_ties')
+fault('keys left in the copy', FILE, '*value = PointerGetDatum(to);', '', 'sql:heap_ties')
+fault('comparator has the last value', FILE, 'return datumCopy(value, false, att->attlen);', 'return value;',
+      'sql:heap_ties')
+fault('spooled key of another row', FILE,
+      'k->spooled->fetch(k->spooled->store, pointer & ~WS_TIE_SPOOLED, slot->spooled);',
+      'if (slot->spooled->pointer == WS_POINTER_MASK)'
+      ' k->spooled->fetch(k->spooled->store, pointer & ~WS_TIE_SPOOLED, slot->spooled);', 'sql:heap_ties')
+FILE = 'plan/ties.c'
+fault('beginnings in common count', FILE, 'common = (double) alike(&col->bounds[0], &col->bounds[parts]);',
+      'common = 0;', 'unit:test_tied')
+fault('ties of pairs counted once', FILE, 'double		share = col->unique > 0 ? 2 * (1 - col->unique) : 1;',
+      'double		share = col->unique > 0 ? 1 - col->unique : 1;', 'unit:test_tied')
 
 # --- file -----------------------------------------------------------------------
 

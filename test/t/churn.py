@@ -36,7 +36,7 @@ CHORES = [['VACUUM t'], ['VACUUM t'], ['VACUUM (FREEZE) t'], ['CHECKPOINT'],
 CONCURRENTLY = ['DROP INDEX IF EXISTS t_v', 'CREATE INDEX CONCURRENTLY t_v ON t (v)']
 HEAP = {'wiscsort.record_store': 'heap', 'wiscsort.direct_read': 'on'}
 LEAST = 3
-ORDERS = ['k, id', 'id', 'v, id', 'pad, id']
+ORDERS = ['k, id', 'id', 'v, id', 'pad, id', 'v, k, id', 'pad COLLATE "C", v, id']
 # what is scanned, and how: in a row, by an index, by a bitmap
 SCANS = [('', {}), ('', {}), ('WHERE id > 1000', {'enable_seqscan': 'off', 'enable_bitmapscan': 'off'}),
          ('WHERE id > 1000', {'enable_seqscan': 'off', 'enable_indexscan': 'off'})]
@@ -164,7 +164,8 @@ def compare_once(cluster, rng, tally):
     settings = dict(scan, work_mem=rng.choice(['64kB', '1MB', '16MB']))
     if not common.options.core:
         settings.update({'wiscsort.direct_read': rng.choice(['on', 'auto', 'off']),
-                         'wiscsort.read_threads': rng.choice(['0', '1'])})
+                         'wiscsort.read_threads': rng.choice(['0', '1']),
+                         'wiscsort.debug_tie_keys': rng.choice(['auto', 'table', 'table'])})
     query = 'SELECT id, k, v, pad, ctid FROM t %s ORDER BY %s' % (where, rng.choice(ORDERS))
     how = rng.choice([by_cursor, by_cursor, by_hash])
     try:

@@ -64,7 +64,7 @@ def busy_many():
 QUERY = 'SELECT i, k, pad FROM d ORDER BY k'
 
 
-def damage_case(name, checksums, damage, codes, text, pad=500, **settings):
+def damage_case(name, checksums, damage, codes, text, pad=500, query=QUERY, **settings):
     """Damage to a table's file between the first rows of a cursor and the others."""
     settings.setdefault('work_mem', '256kB')
     with server(checksums, shared_buffers='1MB') as cluster:
@@ -74,10 +74,10 @@ def damage_case(name, checksums, damage, codes, text, pad=500, **settings):
         cur.execute('VACUUM (FREEZE, ANALYZE) d')
         cur.execute('CHECKPOINT')
         path = os.path.join(cluster.data, value(cur, "SELECT pg_relation_filepath('d')"))
-        whole = rows(cur, QUERY)
+        whole = rows(cur, query)
         cur = session(cluster, **settings)
         cur.execute('BEGIN')
-        cur.execute('DECLARE c CURSOR FOR ' + QUERY)
+        cur.execute('DECLARE c CURSOR FOR ' + query)
         equal(rows(cur, 'FETCH 10 FROM c'), whole[:10], name + ': the first rows')
         damage(path)
         code, message = error(cur, 'FETCH ALL FROM c')
@@ -132,6 +132,15 @@ def damage():
     damage_case('checksum failure', True, no_line_pointers, [DAMAGED], 'invalid page in block')
     damage_case('file cut in half', False, half, [DAMAGED], 'could not read')
     damage_case('file cut in half, checksums', True, half, [DAMAGED], 'could not read')
+    # keys of ties, which the merge reads from the table
+    tied = {'query': 'SELECT i, k, pad FROM d ORDER BY pad COLLATE "C", k', 'work_mem': '64kB',
+            'wiscsort.debug_tie_keys': 'table'}
+    damage_case('line pointers gone, of ties', False, no_line_pointers, [DAMAGED], 'of table "d" is gone', **tied)
+    damage_case('line pointers gone, of ties, through buffers', False, no_line_pointers, [DAMAGED],
+                'of table "d" is gone', **dict(tied, **{'wiscsort.direct_read': 'off'}))
+    # of a page that has been verified before
+    damage_case('checksum failure, of ties', True, no_line_pointers, [DAMAGED], '', **tied)
+    damage_case('file cut in half, of ties', False, half, [DAMAGED], 'could not read', **tied)
     # windows so large that the backend and its helper fetch them together
     together = {'pad': 80, 'work_mem': '4MB', 'wiscsort.read_threads': '1'}
     damage_case('line pointers gone, with a helper', False, no_line_pointers, [DAMAGED],
@@ -153,10 +162,12 @@ def figures():
         cur.execute('ALTER TABLE uneven ALTER pad SET STORAGE plain')
         cur.execute("INSERT INTO uneven SELECT i, hashint4(i), repeat('x', CASE WHEN i % 100 = 0"
                     " THEN 7000 ELSE i %% 50 END) FROM generate_series(1, 30000) i".replace('%%', '%'))
+        cur.execute("CREATE TABLE ids AS SELECT md5(i::text)::uuid AS u, md5('t' || i) COLLATE \"C\" AS t, i"
+                    ' FROM generate_series(1, 100000) i')
         cur.execute('ANALYZE')
         for memory in (64, 256, 1024, 16384):
-            for table in ('narrow', 'uneven'):
-                for order in ('k', 'k, i'):
+            for table in ('narrow', 'uneven', 'ids'):
+                for order in ('u', 't', 'i, u') if table == 'ids' else ('k', 'k, i'):
                     cur = session(cluster, work_mem='%dkB' % memory)
                     name = '%s by %s in %d kB' % (table, order, memory)
                     top = nodes(cur, 'SELECT * FROM %s ORDER BY %s' % (table, order))

@@ -244,7 +244,8 @@ fake_table_init(FakeTable *t, int ncols)
 {
 	memset(t, 0, sizeof(FakeTable));
 	t->ncols = ncols;
-	t->keys = (WsKeyRows) {fake_ready, fake_prefetch, fake_make_slot, fake_fetch, t};
+	t->keys = (WsKeyRows) {.ready = fake_ready, .prefetch = fake_prefetch, .make_slot = fake_make_slot,
+		.fetch = fake_fetch, .store = t};
 }
 
 /* A text of five letters at most that depends on `number`. */

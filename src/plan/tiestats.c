@@ -1,0 +1,170 @@
+/*-------------------------------------------------------------------------
+ * tiestats.c - what the statistics of a table say of ties on the prefix, and where their keys are to be.
+ *
+ * ties.c tells the share of rows that are expected to tie.  With more than MOST_TIED, the heap store keeps a
+ * spool of keys.  So it does where there are no statistics, unless a unique index says as much.
+ *
+ * Values in the statistics are only compared as bytes, and nothing of them is shown, so that it does not
+ * matter who may read the column.
+ *-------------------------------------------------------------------------
+ */
+#include "plan/plan.h"
+
+#include "catalog/pg_statistic.h"
+#include "key/key.h"
+#include "plan/ties.h"
+#include "utils/selfuncs.h"
+#include "access/htup_details.h"
+
+/*
+ * Of the rows.  A tie costs 1 to 2 us from the table; the spool costs 0.05 to 0.4 us for
+ * every row (docs/decisions/45-ties-from-the-table.md).
+ */
+#define MOST_TIED		0.05
+
+/* How the values of statistics become the bytes of a key, or nothing of the kind. */
+static bool
+has_bytes(WsEncoding encoding)
+{
+	switch (encoding)
+	{
+		case WS_ENC_BYTES:
+		case WS_ENC_TEXT:
+		case WS_ENC_BPCHAR:
+		case WS_ENC_NAME:
+		case WS_ENC_BYTEA:
+			return true;
+		default:
+			return false;
+	}
+}
+
+/* The bytes of a value, as in a key but for the escapes of strings. */
+static const char *
+bytes_of(WsEncoding encoding, int width, Datum value, Size *length)
+{
+	struct varlena *string;
+
+	switch (encoding)
+	{
+		case WS_ENC_BYTES:
+			*length = width;
+			return DatumGetPointer(value);
+		case WS_ENC_NAME:
+			*length = strlen(NameStr(*DatumGetName(value)));
+			return NameStr(*DatumGetName(value));
+		default:
+			string = PG_DETOAST_DATUM_PACKED(value);
+			*length = VARSIZE_ANY_EXHDR(string);
+			return VARDATA_ANY(string);
+	}
+}
+
+/* Of the order that the histogram is in, nothing is known here. */
+static int
+compare_bounds(const void *a, const void *b)
+{
+	const WsTieBound *x = a;
+	const WsTieBound *y = b;
+	int			cmp = memcmp(x->bytes, y->bytes, Min(x->length, y->length));
+
+	return cmp != 0 ? cmp : (x->length > y->length) - (x->length < y->length);
+}
+
+/* Adds the histogram, and the lengths of the most common values. */
+static void
+add_values(WsTieColumn *col, WsEncoding encoding, int width, HeapTuple stats)
+{
+	AttStatsSlot slot;
+	Size		length;
+
+	if (get_attstatsslot(&slot, stats, STATISTIC_KIND_HISTOGRAM, InvalidOid, ATTSTATSSLOT_VALUES))
+	{
+		col->bounds = palloc(slot.nvalues * sizeof(WsTieBound));
+		col->nbounds = slot.nvalues;
+		/* the slot is not freed: bounds point to its values, until the planner's memory goes */
+		for (int i = 0; i < slot.nvalues; i++)
+		{
+			col->bounds[i].bytes = bytes_of(encoding, width, slot.values[i], &col->bounds[i].length);
+			col->longest = Max(col->longest, col->bounds[i].length);
+		}
+		qsort(col->bounds, col->nbounds, sizeof(WsTieBound), compare_bounds);
+	}
+	if (get_attstatsslot(&slot, stats, STATISTIC_KIND_MCV, InvalidOid, ATTSTATSSLOT_VALUES))
+	{
+		for (int i = 0; i < slot.nvalues; i++)
+		{
+			(void) bytes_of(encoding, width, slot.values[i], &length);
+			col->longest = Max(col->longest, length);
+		}
+		free_attstatsslot(&slot);
+	}
+}
+
+/* What is known of a sort column, a Var of the table, which has `tuples` rows. */
+static WsTieColumn
+column_of(PlannerInfo *root, const PathKey *pathkey, Node *var, double tuples, bool last)
+{
+	WsTieColumn col = {.last = last};
+	VariableStatData stats;
+	AttStatsSlot slot;
+	bool		descending;
+	bool		guessed;
+	int			width;
+	WsEncoding	encoding = ws_key_encoding(ws_less_than(pathkey), pathkey->pk_eclass->ec_collation,
+										   &descending, &width);
+
+	if (encoding == WS_ENC_NONE)
+		return col;
+	col.width = width;
+	col.ends = ws_encoding_partial(encoding);
+	examine_variable(root, var, 0, &stats);
+	if (HeapTupleIsValid(stats.statsTuple))
+	{
+		col.nulls = ((Form_pg_statistic) GETSTRUCT(stats.statsTuple))->stanullfrac;
+		if (get_attstatsslot(&slot, stats.statsTuple, STATISTIC_KIND_MCV, InvalidOid, ATTSTATSSLOT_NUMBERS))
+		{
+			for (int i = 0; i < slot.nnumbers; i++)
+				col.common += slot.numbers[i];
+			free_attstatsslot(&slot);
+		}
+		if (has_bytes(encoding))
+			add_values(&col, encoding, width, stats.statsTuple);
+	}
+	if (HeapTupleIsValid(stats.statsTuple) || stats.isunique)
+	{
+		double		values = get_variable_numdistinct(&stats, &guessed);
+
+		if (!guessed)
+			col.unique = Min(1, values / Max(1, tuples * (1 - col.nulls)));
+	}
+	ReleaseVariableStats(stats);
+	return col;
+}
+
+/*
+ * Where the keys of ties are to be, of a sort by `pathkeys` that leaves rows in their table, of `tuples`
+ * rows: `input` has TIDs and then the sort columns (heap.c).
+ */
+WsTieKeys
+ws_tie_keys(PlannerInfo *root, const Path *input, List *pathkeys, double tuples)
+{
+	int			n = list_length(pathkeys);
+	WsTieColumn *cols = palloc(n * sizeof(WsTieColumn));
+	WsKeyWidth	all = WS_NO_WIDTH;
+
+	for (int i = 0; i < n; i++)
+	{
+		const PathKey *pathkey = list_nth_node(PathKey, pathkeys, i);
+
+		ws_key_width_add(&all, ws_less_than(pathkey), pathkey->pk_eclass->ec_collation, false);
+	}
+	if (ws_prefix_holds(&all))
+		return WS_TIES_NONE;
+	if (ws_debug_tie_keys != WS_TIE_KEYS_AUTO)
+		return ws_debug_tie_keys == WS_TIE_KEYS_TABLE ? WS_TIES_TABLE : WS_TIES_SPOOL;
+	for (int i = 0; i < n; i++)
+		cols[i] = column_of(root, list_nth_node(PathKey, pathkeys, i),
+							list_nth(input->pathtarget->exprs, i + 1), tuples, i + 1 == n);
+	return ws_tied_share(input->rows, n, cols) <= MOST_TIED ? WS_TIES_TABLE : WS_TIES_SPOOL;
+}
