@@ -25,6 +25,7 @@ int			ws_block_size = -1;
 bool		ws_prefetch_joins = true;
 bool		ws_debug_force = false;
 int			ws_debug_again = -1;
+int			ws_debug_extent = -1;
 
 static const struct config_enum_entry sort_kernels[] = {
 	{"auto", WS_KERNEL_AUTO, false},
@@ -164,6 +165,11 @@ ws_define_settings(void)
 							"A developer option, for tests.  -1: if the page cache has lost the spool.",
 							&ws_debug_again, -1, -1, INT_MAX, PGC_USERSET,
 							GUC_NOT_IN_SAMPLE, NULL, NULL, NULL);
+	DefineCustomIntVariable("wiscsort.debug_extent",
+							"Sets the extents by which files are striped over temp_tablespaces.",
+							"A developer option, for tests.  -1: chosen.  0: each file is in one tablespace.",
+							&ws_debug_extent, -1, -1, 1024 * 1024, PGC_USERSET,
+							GUC_UNIT_KB | GUC_NOT_IN_SAMPLE, NULL, NULL, NULL);
 
 	MarkGUCPrefixReserved("wiscsort");
 }

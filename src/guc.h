@@ -63,6 +63,7 @@ extern int	ws_block_size;		/* kB; -1 = chosen */
 extern bool ws_prefetch_joins;
 extern bool ws_debug_force;
 extern int	ws_debug_again;
+extern int	ws_debug_extent;	/* kB; -1 = chosen, 0 = files are not striped */
 
 extern void ws_define_settings(void);
 

@@ -25,6 +25,7 @@
 #define _GNU_SOURCE				/* O_DIRECT, preadv2 */
 #endif
 #include "file/reader.h"
+#include "file/stripe.h"
 
 #ifdef HAVE_LIBAIO
 #include <fcntl.h>
@@ -60,11 +61,8 @@ typedef struct AioReader
 	WsReader	reader;			/* must be first */
 	MemoryContextCallback callback;
 	io_context_t context;		/* or NULL: given back */
-	int			cached;			/* descriptors: through the page cache, and past it */
-	int			direct;
-	int			file;			/* whose these are */
-	char	   *map;			/* of the file, to ask what is in the page cache; or NULL */
-	Size		map_bytes;
+	char	   *map[WS_MOST_MEMBERS];	/* of a member, to ask what is in the page cache; or NULL */
+	Size		map_bytes[WS_MOST_MEMBERS];
 	int			on_their_way;
 	struct iocb *ready[DEPTH];	/* not given to the system yet */
 	int			nready;
@@ -133,8 +131,9 @@ end(void *arg)
 	while (r->on_their_way > 0)
 		take_results(r, r->on_their_way);
 	r->nready = 0;
-	if (r->map != NULL)
-		munmap(r->map, r->map_bytes);
+	for (int i = 0; i < WS_MOST_MEMBERS; i++)
+		if (r->map[i] != NULL)
+			munmap(r->map[i], r->map_bytes[i]);
 	if (nidle < MOST_IDLE)
 		idle[nidle++] = r->context;
 	else
@@ -142,18 +141,19 @@ end(void *arg)
 	r->context = NULL;
 }
 
-/* Has the page cache all of a block? */
+/* Has the page cache all of a block, which is at `s`? */
 static bool
-is_cached(const AioReader *r, const WsRead *read)
+is_cached(const AioReader *r, const WsRead *read, const WsStretch *s)
 {
+	const char *map = r->map[s->member];
 	Size		page = (Size) sysconf(_SC_PAGESIZE);
-	Size		begin = TYPEALIGN_DOWN(page, (Size) read->offset);
-	Size		end = (Size) read->offset + read->bytes;
+	Size		begin = TYPEALIGN_DOWN(page, (Size) s->offset);
+	Size		end = (Size) s->offset + read->bytes;
 	Size		n = (end - begin + page - 1) / page;
 	unsigned char there[MOST_PAGES];
 
-	if (r->map == NULL || end > r->map_bytes || n > MOST_PAGES ||
-		mincore(r->map + begin, end - begin, there) != 0)
+	if (map == NULL || end > r->map_bytes[s->member] || n > MOST_PAGES ||
+		mincore((void *) (map + begin), end - begin, there) != 0)
 		return false;
 	for (Size i = 0; i < n; i++)
 		if ((there[i] & 1) == 0)
@@ -163,12 +163,12 @@ is_cached(const AioReader *r, const WsRead *read)
 
 /* Reads what the page cache has at once; false if it has not all of it. */
 static bool
-read_cached(AioReader *r, WsRead *read)
+read_cached(AioReader *r, WsRead *read, const WsStretch *s)
 {
 	struct iovec to = {read->buffer, read->bytes};
 
-	if (!is_cached(r, read) ||
-		preadv2(r->cached, &to, 1, read->offset, RWF_NOWAIT) != (ssize_t) read->bytes)
+	if (!is_cached(r, read, s) ||
+		preadv2(s->cached, &to, 1, s->offset, RWF_NOWAIT) != (ssize_t) read->bytes)
 		return false;
 	ws_file_forget(r->reader.files, read->file, read->bytes, read->offset);
 	return true;
@@ -180,21 +180,25 @@ submit_aio(WsReader *reader, WsRead *read)
 	AioReader  *r = (AioReader *) reader;
 	Operation  *o = r->free;
 	struct iocb *iocb;
+	WsStretch	s;
 
 	ws_reader_queue(reader, read);
 	read->operation = NULL;
 	read->error = 0;
 	read->data = NULL;
-	if (read_cached(r, read))
+	/* in two members, or not there: as the plain reader */
+	if (!ws_file_stretch(reader->files, read->file, read->bytes, read->offset, &s))
+		return;
+	if (read_cached(r, read, &s))
 	{
 		read->data = read->buffer;
 		return;
 	}
-	if (o == NULL || read->offset % WS_IO_ALIGN != 0 || read->bytes % WS_IO_ALIGN != 0 ||
+	if (o == NULL || s.offset % WS_IO_ALIGN != 0 || read->bytes % WS_IO_ALIGN != 0 ||
 		(uintptr_t) read->buffer % WS_IO_ALIGN != 0)
 		return;
 	iocb = &o->iocb;
-	io_prep_pread(iocb, r->direct, read->buffer, read->bytes, read->offset);
+	io_prep_pread(iocb, s.direct, read->buffer, read->bytes, s.offset);
 	r->ready[r->nready++] = iocb;
 	r->free = o->next;
 	o->read = read;
@@ -221,7 +225,7 @@ wait_aio(WsReader *reader)
 		if (o->result == (long) read->bytes)
 			read->data = read->buffer;
 		else if (o->result < 0 && o->result != -EINVAL && o->result != -EAGAIN)
-			read->error = (int) -o->result;
+			read->error = ws_file_error(reader->files, read->file, read->offset, (int) -o->result);
 		o->next = r->free;
 		r->free = o;
 	}
@@ -244,11 +248,11 @@ close_aio(WsReader *reader)
 static const WsReaderOps aio = {submit_aio, start_aio, wait_aio, close_aio};
 
 /*
- * Maps the file, if that can be done, and address space is not limited.  Nothing is read there.  Without it
- * all blocks are read past the page cache.
+ * Maps a file, if that can be done, and address space is not limited.  Nothing is read there.  Without it
+ * all its blocks are read past the page cache.
  */
 static void
-map_file(AioReader *r)
+map_file(AioReader *r, int member, int fd)
 {
 	struct rlimit limit;
 	struct stat st;
@@ -256,13 +260,13 @@ map_file(AioReader *r)
 
 	if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
 		return;
-	if (fstat(r->cached, &st) != 0 || st.st_size == 0)
+	if (fstat(fd, &st) != 0 || st.st_size == 0)
 		return;
-	map = mmap(NULL, (size_t) st.st_size, PROT_READ, MAP_SHARED, r->cached, 0);
+	map = mmap(NULL, (size_t) st.st_size, PROT_READ, MAP_SHARED, fd, 0);
 	if (map == MAP_FAILED)
 		return;
-	r->map = map;
-	r->map_bytes = (Size) st.st_size;
+	r->map[member] = map;
+	r->map_bytes[member] = (Size) st.st_size;
 }
 
 /* A context of the kernel; NULL if it gives none. */
@@ -287,11 +291,10 @@ ws_reader_aio(WsFileSet *files, int file, bool helper_safe)
 {
 #ifdef HAVE_LIBAIO
 	AioReader  *r;
-	int			cached;
-	int			direct = ws_file_direct(files, file, &cached);
+	int			cached[WS_MOST_MEMBERS];
 	io_context_t context;
 
-	if (direct < 0)
+	if (!ws_file_allow_direct(files, file, cached))
 		return NULL;
 	r = palloc0(sizeof(AioReader));
 	context = take_context();
@@ -304,10 +307,9 @@ ws_reader_aio(WsFileSet *files, int file, bool helper_safe)
 	r->reader.files = files;
 	r->reader.helper_safe = helper_safe;
 	r->context = context;
-	r->cached = cached;
-	r->direct = direct;
-	r->file = file;
-	map_file(r);
+	for (int i = 0; i < WS_MOST_MEMBERS; i++)
+		if (cached[i] >= 0)
+			map_file(r, i, cached[i]);
 	for (int i = 0; i < DEPTH; i++)
 	{
 		r->operations[i].next = r->free;

@@ -170,14 +170,17 @@ typedef struct WsMapping
 	Size		bytes;
 	const char *name;			/* file's name; outlives the mapping */
 	bool		table;			/* a table's file, not a temporary one */
+	/* of a temporary file in several: the name of that which has this byte; or NULL */
+	const char *(*name_at) (const struct WsMapping *mapping, Size at);
 	struct WsMapping *next;
 } WsMapping;
 
 extern void ws_sigbus_register(WsMapping *mapping);
 extern void ws_sigbus_forget(WsMapping *mapping);
 
-/* Set while a helper touches mappings: where a fault of its thread goes. */
+/* Set while a helper touches mappings: where a fault of its thread goes; and the address of the last one. */
 extern __thread sigjmp_buf *ws_fault_jump;
+extern __thread const char *ws_fault_address;
 
 /* DETAIL of a mapped page of a temporary file that cannot be read. */
 #define WS_UNREADABLE_PAGE "A page of it could not be read: " \

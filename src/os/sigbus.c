@@ -22,6 +22,7 @@
 #include "storage/lwlock.h"
 
 __thread sigjmp_buf *ws_fault_jump = NULL;
+__thread const char *ws_fault_address = NULL;
 
 static WsMapping *mappings = NULL;
 static bool installed = false;
@@ -58,7 +59,10 @@ on_sigbus(int signo, siginfo_t *info, void *context)
 	char	   *addr = info->si_addr;
 
 	if (ws_fault_jump != NULL)
+	{
+		ws_fault_address = addr;
 		siglongjmp(*ws_fault_jump, 1);
+	}
 	for (WsMapping *m = mappings; m != NULL; m = m->next)
 	{
 		if (addr >= m->base && addr < m->base + m->bytes)
@@ -69,7 +73,8 @@ on_sigbus(int signo, siginfo_t *info, void *context)
 				LWLockReleaseAll();
 				ws_bad_table(m->name);
 			}
-			ws_corrupt(m->name, WS_UNREADABLE_PAGE);
+			ws_corrupt(m->name_at != NULL ? m->name_at(m, (Size) (addr - m->base)) : m->name,
+					   WS_UNREADABLE_PAGE);
 		}
 	}
 

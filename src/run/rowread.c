@@ -52,7 +52,8 @@ typedef struct Run
 	uint32	   *units;			/* where its blocks are, one by one */
 	char	   *large;			/* for blocks that are larger than a buffer, or NULL */
 	int			error;			/* of a read, or 0 */
-	const char *wrong;			/* what a check found, or NULL */
+	const char *wrong;			/* what a check found in block number `block`, or NULL */
+	Size		wrong_bytes;	/* that it has looked at */
 } Run;
 
 struct WsRowsIn
@@ -355,9 +356,11 @@ enter_block(WsRowsIn *in, int run, Slot *b)
 	r->error = b->read.error;
 	if (r->error != 0)
 		return NULL;
+	r->wrong_bytes = b->read.bytes;
 	r->wrong = ws_rowblock_check_header(block, r->run.block_size, r->run.largest, r->run.number, r->block);
 	if (r->wrong == NULL && block->bytes > b->read.bytes)
 	{
+		r->wrong_bytes = block->bytes;
 		if (!read_rest(in, r, b, block->bytes))
 			return NULL;
 		else
@@ -465,7 +468,8 @@ ws_rows_in_raise(const WsRowsIn *in)
 		if (r->error != 0)
 			ws_file_failed(in->reader->files, r->run.file, false, r->error);
 		if (r->wrong != NULL)
-			ws_file_corrupt(in->reader->files, r->run.file, r->wrong);
+			ws_file_corrupt(in->reader->files, r->run.file, r->wrong_bytes,
+							(int64) r->units[r->block] * r->run.block_size, r->wrong);
 	}
 }
 

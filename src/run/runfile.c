@@ -180,7 +180,7 @@ ws_run_read_raise(const WsRunReader *r)
 	if (r->error != 0)
 		ws_file_failed(r->reader->files, r->run.file, false, r->error);
 	if (r->wrong != NULL)
-		ws_file_corrupt(r->reader->files, r->run.file, r->wrong);
+		ws_file_corrupt(r->reader->files, r->run.file, r->read.bytes, r->read.offset, r->wrong);
 }
 
 /* Reads block number `block`, of `bytes` bytes; false if that failed. */

@@ -86,7 +86,10 @@ copy_chore(WsChore *chore)
 										b->arena, b->ahead->arena_bytes, is_enough, b);
 	}
 	else
+	{
 		b->fault = true;
+		b->fault_address = ws_fault_address;
+	}
 	ws_fault_jump = NULL;
 }
 
@@ -181,7 +184,7 @@ next_batch(WsAhead *a)
 		(void) ws_helper_wait(a->helper, &b->copy);
 	ws_stream_raise(a->stream);
 	if (b->fault)
-		ws_spool_damaged(a->spool, WS_UNREADABLE_PAGE);
+		ws_spool_damaged(a->spool, b->fault_address, WS_UNREADABLE_PAGE);
 	a->head = 0;
 	a->prefetched = b->ncopied;
 	/* behind these there is nothing for the helper to do */

@@ -17,9 +17,10 @@
 #define COPY_LIMIT		2048
 
 static void
-bad_row(const WsSpool *spool)
+bad_row(const WsSpool *spool, uint64 pointer)
 {
-	ws_spool_damaged(spool, "The header of a row in it makes no sense.");
+	ws_spool_damaged(spool, ws_spool_address(spool, pointer) - WS_ROW_HEADER,
+					 "The header of a row in it makes no sense.");
 }
 
 /*
@@ -85,7 +86,7 @@ ws_spool_tuple(WsSpool *spool, uint64 pointer, HeapTuple tuple)
 {
 	tuple->t_data = (HeapTupleHeader) locate(spool, pointer, &tuple->t_len);
 	if (unlikely(tuple->t_data == NULL))
-		bad_row(spool);
+		bad_row(spool, pointer);
 	ItemPointerSetInvalid(&tuple->t_self);
 	tuple->t_tableOid = InvalidOid;
 }

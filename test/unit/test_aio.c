@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  * test_aio.c - the reader that has many reads on their way (file/aio.c), over a file of this directory's
- * file system.
+ * file system, or over several that are one.
  *
  * What it brings must be what the file has, in the order in which it was asked for, with any number of reads
  * on their way, in the page cache and not; reads that cannot be done so are done otherwise; and nothing may
@@ -15,6 +15,7 @@
 #include "../../src/os/helper.c"
 #include "../../src/os/sigbus.c"
 #include "../../src/file/reader.c"
+#include "../../src/file/stripe.c"
 #include "../../src/file/aio.c"
 
 #ifdef HAVE_LIBAIO
@@ -22,34 +23,70 @@
 #define BLOCKS	2048
 #define READS	200
 
-static int	cached_fd = -1;
-static int	direct_fd = -1;
+static WsStripe stripe;
+static int	cached_fd[WS_MOST_MEMBERS];
+static int	direct_fd[WS_MOST_MEMBERS];
 static WsFileSet *files;
 static char *content;
 
-int
-ws_file_direct(WsFileSet *set, int file, int *cached)
+bool
+ws_file_allow_direct(WsFileSet *set, int file, int *cached)
 {
-	*cached = cached_fd;
-	return direct_fd;
+	for (int i = 0; i < WS_MOST_MEMBERS; i++)
+		cached[i] = i < stripe.width ? cached_fd[i] : -1;
+	return direct_fd[0] >= 0;
 }
 
-/* The same bytes in a file, and in a file in memory, from which it is read otherwise. */
-static void
-make_files(void)
+bool
+ws_file_stretch(const WsFileSet *set, int file, Size bytes, int64 offset, WsStretch *stretch)
 {
-	static const WsThreads no_threads = {0};
+	WsPart		part = ws_stripe_part(&stripe, bytes, offset);
+
+	*stretch = (WsStretch) {part.member, cached_fd[part.member], direct_fd[part.member], part.offset};
+	return part.bytes == bytes;
+}
+
+static void
+make_member(int i)
+{
 	char		name[] = "test/unit/aio.XXXXXX";
 	int			fd = mkstemp(name);
+	WsPart		part;
 
+	for (Size at = 0; at < (Size) BLOCKS * BLOCK; at += part.bytes)
+	{
+		part = ws_stripe_part(&stripe, (Size) BLOCKS * BLOCK - at, at);
+		if (part.member == i &&
+			pwrite(fd, content + at, part.bytes, part.offset) != (ssize_t) part.bytes)
+			server_die("no file could be written in test/unit");
+	}
+	if (fsync(fd) != 0)
+		server_die("no file could be synced in test/unit");
+	cached_fd[i] = fd;
+	direct_fd[i] = open(name, O_RDONLY | O_DIRECT);
+	unlink(name);
+}
+
+/* Has the page cache forget the files. */
+static void
+forget_files(void)
+{
+	for (int i = 0; i < stripe.width; i++)
+		(void) posix_fadvise(cached_fd[i], 0, 0, POSIX_FADV_DONTNEED);
+}
+
+/* The same bytes in `width` files, and in a file in memory, from which it is read otherwise. */
+static void
+make_files(int width)
+{
+	static const WsThreads no_threads = {0};
+
+	stripe = (WsStripe) {width, 60 * BLOCK};
 	content = aligned_alloc(BLOCK, (size_t) BLOCKS * BLOCK);
 	for (Size i = 0; i < (Size) BLOCKS * BLOCK; i++)
 		content[i] = (char) (i / BLOCK * 7 + i % 251);
-	if (fd < 0 || write(fd, content, (size_t) BLOCKS * BLOCK) != (ssize_t) BLOCKS * BLOCK || fsync(fd) != 0)
-		server_die("no file could be written in test/unit");
-	cached_fd = fd;
-	direct_fd = open(name, O_RDONLY | O_DIRECT);
-	unlink(name);
+	for (int i = 0; i < width; i++)
+		make_member(i);
 	files = ws_fileset_create(&no_threads, 0, true);
 	ws_file_create(files);
 	ws_file_write(files, 0, content, (Size) BLOCKS * BLOCK, 0);
@@ -91,14 +128,19 @@ static long
 resident(void)
 {
 	static unsigned char there[BLOCKS];
-	void	   *map = mmap(NULL, (size_t) BLOCKS * BLOCK, PROT_READ, MAP_SHARED, cached_fd, 0);
 	long		n = 0;
 
-	if (map == MAP_FAILED || mincore(map, (size_t) BLOCKS * BLOCK, there) != 0)
-		server_die("mincore does not work here");
-	for (int i = 0; i < BLOCKS; i++)
-		n += there[i] & 1;
-	munmap(map, (size_t) BLOCKS * BLOCK);
+	for (int i = 0; i < stripe.width; i++)
+	{
+		Size		bytes = (Size) ws_stripe_length(&stripe, (int64) BLOCKS * BLOCK, i);
+		void	   *map = mmap(NULL, bytes, PROT_READ, MAP_SHARED, cached_fd[i], 0);
+
+		if (map == MAP_FAILED || mincore(map, bytes, there) != 0)
+			server_die("mincore does not work here");
+		for (Size j = 0; j < bytes / BLOCK; j++)
+			n += there[j] & 1;
+		munmap(map, bytes);
+	}
 	return n;
 }
 
@@ -114,12 +156,12 @@ reads(bool dropped)
 			long		wrong;
 
 			if (dropped)
-				(void) posix_fadvise(cached_fd, 0, 0, POSIX_FADV_DONTNEED);
+				forget_files();
 			reader = ws_reader_aio(files, 0, true);
 			wrong = reader == NULL ? -1 : read_at_random(reader, depths[i], odd);
 			CHECK(wrong == 0 && ((AioReader *) reader)->on_their_way == 0 && reader->bytes > 0,
-				  "%s, %d at once%s: %ld wrong", dropped ? "from the device" : "from the page cache", depths[i],
-				  odd ? ", not aligned" : "", wrong);
+				  "%s, %d at once%s, %d files: %ld wrong", dropped ? "from the device" : "from the page cache",
+				  depths[i], odd ? ", not aligned" : "", stripe.width, wrong);
 			if (dropped && !odd && depths[i] <= DEPTH)
 				CHECK(resident() == 0, "the page cache stays as it was: %ld blocks", resident());
 			if (reader != NULL)
@@ -138,7 +180,7 @@ left_alone(void)
 	static WsRead reads[64];
 	int			idle_before = nidle;
 
-	(void) posix_fadvise(cached_fd, 0, 0, POSIX_FADV_DONTNEED);
+	forget_files();
 	memset(buffer, 0x55, (size_t) 64 * BLOCK);
 	for (int i = 0; i < 64; i++)
 	{
@@ -158,7 +200,7 @@ left_alone(void)
 static void
 refused(void)
 {
-	int			direct = direct_fd;
+	int			direct[WS_MOST_MEMBERS];
 	WsReader   *reader;
 	WsRead		read = {.offset = (int64) (BLOCKS - 1) * BLOCK, .bytes = 2 * BLOCK,
 	.buffer = aligned_alloc(BLOCK, 2 * BLOCK)};
@@ -169,17 +211,20 @@ refused(void)
 		  read.error);
 	reader->ops->close(reader);
 
-	direct_fd = -1;
+	memcpy(direct, direct_fd, sizeof(direct));
+	direct_fd[0] = -1;
 	CHECK(ws_reader_aio(files, 0, true) == NULL, "no descriptor: no reader");
 
 	/* one that may not be read from: each read is refused, and done otherwise */
-	direct_fd = open("/dev/null", O_WRONLY);
-	(void) posix_fadvise(cached_fd, 0, 0, POSIX_FADV_DONTNEED);
+	for (int i = 0; i < stripe.width; i++)
+		direct_fd[i] = open("/dev/null", O_WRONLY);
+	forget_files();
 	reader = ws_reader_aio(files, 0, true);
 	CHECK(read_at_random(reader, 64, false) == 0, "reads that the system refuses are done otherwise");
 	reader->ops->close(reader);
-	close(direct_fd);
-	direct_fd = direct;
+	for (int i = 0; i < stripe.width; i++)
+		close(direct_fd[i]);
+	memcpy(direct_fd, direct, sizeof(direct));
 	free(read.buffer);
 }
 
@@ -201,10 +246,10 @@ many(void)
 }
 
 static void
-all_of_it(void *arg)
+all_of_it(void *width)
 {
-	make_files();
-	if (direct_fd < 0)
+	make_files(*(int *) width);
+	if (direct_fd[0] < 0)
 	{
 		printf("ok - skipped: files of test/unit cannot be read past the page cache\n");
 		return;
@@ -222,7 +267,8 @@ main(void)
 {
 	setvbuf(stdout, NULL, _IOLBF, 0);
 #ifdef HAVE_LIBAIO
-	CHECK(server_try(all_of_it, NULL), "no error (%s)", server.message);
+	for (int width = 1; width <= 3; width += 2)
+		CHECK(server_try(all_of_it, &width), "no error (%s)", server.message);
 #else
 	printf("ok - skipped: built without libaio\n");
 #endif
