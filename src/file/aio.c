@@ -16,9 +16,9 @@
  * Contexts of the kernel belong to the process and are used again, since ending one takes 10 ms and more.
  * They are taken and given back by the backend alone; in between the reader's user may be a helper.
  *
- * Memory: DEPTH operations, in CurrentMemoryContext; address space as large as the file, unless that is
- * limited.  On error nothing may be on its way into memory that is given back: the reader's memory context
- * waits for it before it goes.
+ * Memory: DEPTH operations a tablespace, in CurrentMemoryContext; address space as large as the file, unless
+ * that is limited.  On error nothing may be on its way into memory that is given back: the reader's memory
+ * context waits for it before it goes.
  *-------------------------------------------------------------------------
  */
 #ifndef _GNU_SOURCE
@@ -37,7 +37,7 @@
 
 #include "utils/memutils.h"
 
-/* Reads on their way at once, at most. */
+/* Reads on their way at once, at most, for each tablespace that the file is in. */
 #define DEPTH		64
 
 /* Pages of a block that may come from the page cache, at most. */
@@ -64,13 +64,21 @@ typedef struct AioReader
 	char	   *map[WS_MOST_MEMBERS];	/* of a member, to ask what is in the page cache; or NULL */
 	Size		map_bytes[WS_MOST_MEMBERS];
 	int			on_their_way;
-	struct iocb *ready[DEPTH];	/* not given to the system yet */
-	int			nready;
+	int			nready;			/* of ready[]: not given to the system yet */
 	Operation  *free;
-	Operation	operations[DEPTH];
+	int			depth;
+	struct iocb **ready;		/* room for `depth` */
+	Operation  *operations;		/* `depth` of them */
 } AioReader;
 
-static io_context_t idle[MOST_IDLE];
+/* A context of the kernel, for so many reads at once. */
+typedef struct IdleContext
+{
+	io_context_t context;
+	int			depth;
+} IdleContext;
+
+static IdleContext idle[MOST_IDLE];
 static int	nidle = 0;
 
 /* Gives the system what is ready.  What it refuses will be read otherwise, when it is waited for. */
@@ -129,13 +137,19 @@ end(void *arg)
 	if (r->context == NULL)
 		return;
 	while (r->on_their_way > 0)
-		take_results(r, r->on_their_way);
+		take_results(r, Min(r->on_their_way, DEPTH));
 	r->nready = 0;
 	for (int i = 0; i < WS_MOST_MEMBERS; i++)
 		if (r->map[i] != NULL)
 			munmap(r->map[i], r->map_bytes[i]);
+	if (nidle == MOST_IDLE && idle[0].depth != r->depth)
+	{
+		/* one that may not be wanted any more makes room */
+		(void) io_destroy(idle[0].context);
+		idle[0] = idle[--nidle];
+	}
 	if (nidle < MOST_IDLE)
-		idle[nidle++] = r->context;
+		idle[nidle++] = (IdleContext) {r->context, r->depth};
 	else
 		(void) io_destroy(r->context);
 	r->context = NULL;
@@ -269,15 +283,20 @@ map_file(AioReader *r, int member, int fd)
 	r->map_bytes[member] = (Size) st.st_size;
 }
 
-/* A context of the kernel; NULL if it gives none. */
+/* A context of the kernel for `depth` reads at once; NULL if it gives none. */
 static io_context_t
-take_context(void)
+take_context(int depth)
 {
 	io_context_t context = NULL;
 
-	if (nidle > 0)
-		return idle[--nidle];
-	return io_setup(DEPTH, &context) == 0 ? context : NULL;
+	for (int i = nidle - 1; i >= 0; i--)
+		if (idle[i].depth == depth)
+		{
+			context = idle[i].context;
+			idle[i] = idle[--nidle];
+			return context;
+		}
+	return io_setup(depth, &context) == 0 ? context : NULL;
 }
 #endif							/* HAVE_LIBAIO */
 
@@ -292,12 +311,15 @@ ws_reader_aio(WsFileSet *files, int file, bool helper_safe)
 #ifdef HAVE_LIBAIO
 	AioReader  *r;
 	int			cached[WS_MOST_MEMBERS];
+	int			depth = 0;
 	io_context_t context;
 
 	if (!ws_file_allow_direct(files, file, cached))
 		return NULL;
+	for (int i = 0; i < WS_MOST_MEMBERS; i++)
+		depth += cached[i] >= 0 ? DEPTH : 0;
 	r = palloc0(sizeof(AioReader));
-	context = take_context();
+	context = take_context(depth);
 	if (context == NULL)
 	{
 		pfree(r);
@@ -307,10 +329,13 @@ ws_reader_aio(WsFileSet *files, int file, bool helper_safe)
 	r->reader.files = files;
 	r->reader.helper_safe = helper_safe;
 	r->context = context;
+	r->depth = depth;
+	r->ready = palloc(depth * sizeof(struct iocb *));
+	r->operations = palloc0(depth * sizeof(Operation));
 	for (int i = 0; i < WS_MOST_MEMBERS; i++)
 		if (cached[i] >= 0)
 			map_file(r, i, cached[i]);
-	for (int i = 0; i < DEPTH; i++)
+	for (int i = 0; i < depth; i++)
 	{
 		r->operations[i].next = r->free;
 		r->free = &r->operations[i];

@@ -26,6 +26,7 @@ extern WsFileSet *ws_fileset_create(const WsThreads *threads, int64 stays, bool 
 extern void ws_fileset_stripe(WsFileSet *set, int64 extent);
 extern int	ws_file_create(WsFileSet *set);
 extern void ws_file_align(WsFileSet *set, int file, Size unit);
+extern int	ws_file_width(const WsFileSet *set, int file);
 extern void ws_file_drop(WsFileSet *set, int file);
 extern bool ws_file_allow_helpers(WsFileSet *set, int file);
 extern bool ws_file_allow_direct(WsFileSet *set, int file, int *cached);

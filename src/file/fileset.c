@@ -129,6 +129,17 @@ ws_file_align(WsFileSet *set, int file, Size unit)
 	stripe->extent = Max(stripe->extent / (int64) unit, 1) * (int64) unit;
 }
 
+/* How many members it has: so many devices can be at work at once, if each tablespace has its own. */
+int
+ws_file_width(const WsFileSet *set, int file)
+{
+	int			width = 0;
+
+	for (int i = 0; i < WS_MOST_MEMBERS; i++)
+		width += set->files[file]->members[i] != NULL;
+	return width;
+}
+
 /* Closes all members, which deletes them. */
 static void
 close_file(StripedFile *f)

@@ -363,7 +363,26 @@ fault('charge forgotten', FILE, 'ws_tempfile_write(tf, "", 1, offset + bytes - 1
       't:limits sql:threads',
       'what the backend writes behind it is charged with all before it: only the last run escapes')
 FILE = 'file/fileset.c'
-fault('one file counted', FILE, 'bytes += set->files[i] != NULL ? set->files[i]->size : 0;', 'bytes = set->files[i]->size;', 'sql:explain')
+fault('one file counted', FILE, 'bytes += set->files[i]->members[j] != NULL ? set->files[i]->members[j]->size : 0;',
+      'bytes = set->files[i]->members[j] != NULL ? set->files[i]->members[j]->size : 0;', 'sql:explain')
+fault('the first member has every error', FILE, 'int			number = abs(error) >> MEMBER_SHIFT;',
+      'int			number = 0;', 't:stripe/damage')
+fault('blocks in two members', FILE, 'stripe->extent = Max(stripe->extent / (int64) unit, 1) * (int64) unit;', '{}',
+      't:stripe', 'such reads are done in two parts: it costs time, and changes nothing else')
+fault('members that no helper may use', FILE, 'ws_tempfile_require_helpers(tf);', '{}', 't:stripe/same_rows')
+fault('a stretch in two members is taken for one', FILE,
+      'if (part.bytes != bytes || tf == NULL || tf->direct < 0)', 'if (tf == NULL || tf->direct < 0)',
+      't:stripe/same_rows')
+FILE = 'file/stripe.c'
+fault('an extent too short', FILE, 'part.bytes = Min(bytes, (Size) (s->extent - inside));',
+      'part.bytes = Min(bytes, (Size) s->extent);', 'unit:test_stripe unit:test_aio')
+fault('the open extent is not counted', FILE, 'length += size % s->extent;', '{}', 'unit:test_stripe')
+FILE = 'file/spaces.c'
+fault('any tablespace', FILE, 'while (before < n && turns[before] != space)', 'while (false)', 't:stripe/shares')
+FILE = 'file/extents.c'
+fault('a fault in the first member', FILE,
+      'return x->members[ws_stripe_part(x->stripe, 1, (int64) at).member]->name;',
+      'return x->members[0]->name;', 't:stripe/damage')
 FILE = 'file/writer.c'
 fault("spool's write error dropped", FILE, 'if (ws_helper_wait(h, &w->chore) && w->error != 0)',
       'if (ws_helper_wait(h, &w->chore) && w->error < 0)', 't:limits/no_space')

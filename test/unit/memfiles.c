@@ -171,6 +171,12 @@ ws_file_align(WsFileSet *set, int file, Size unit)
 		server_die("%s is not empty", memfile(set, file)->name);
 }
 
+int
+ws_file_width(const WsFileSet *set, int file)
+{
+	return 1;
+}
+
 void
 ws_file_drop(WsFileSet *set, int file)
 {

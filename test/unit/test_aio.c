@@ -162,7 +162,7 @@ reads(bool dropped)
 			CHECK(wrong == 0 && ((AioReader *) reader)->on_their_way == 0 && reader->bytes > 0,
 				  "%s, %d at once%s, %d files: %ld wrong", dropped ? "from the device" : "from the page cache",
 				  depths[i], odd ? ", not aligned" : "", stripe.width, wrong);
-			if (dropped && !odd && depths[i] <= DEPTH)
+			if (dropped && !odd && depths[i] <= DEPTH * stripe.width)
 				CHECK(resident() == 0, "the page cache stays as it was: %ld blocks", resident());
 			if (reader != NULL)
 				reader->ops->close(reader);
@@ -254,6 +254,8 @@ all_of_it(void *width)
 		printf("ok - skipped: files of test/unit cannot be read past the page cache\n");
 		return;
 	}
+	while (nidle > 0)
+		(void) io_destroy(idle[--nidle].context);
 	reads(true);
 	reads(false);
 	left_alone();
