@@ -364,11 +364,11 @@ fault('charge forgotten', FILE, 'ws_tempfile_write(tf, "", 1, offset + bytes - 1
       'what the backend writes behind it is charged with all before it: only the last run escapes')
 FILE = 'file/fileset.c'
 fault('one file counted', FILE, 'bytes += set->files[i]->members[j] != NULL ? set->files[i]->members[j]->size : 0;',
-      'bytes = set->files[i]->members[j] != NULL ? set->files[i]->members[j]->size : 0;', 'sql:explain')
+      'bytes = set->files[i]->members[j] != NULL ? set->files[i]->members[j]->size : 0;', 't:stripe/accounting')
 fault('the first member has every error', FILE, 'int			number = abs(error) >> MEMBER_SHIFT;',
       'int			number = 0;', 't:stripe/damage')
 fault('blocks in two members', FILE, 'stripe->extent = Max(stripe->extent / (int64) unit, 1) * (int64) unit;', '{}',
-      't:stripe', 'such reads are done in two parts: it costs time, and changes nothing else')
+      reason='such reads are done in two parts: it costs time, and changes nothing else')
 fault('members that no helper may use', FILE, 'ws_tempfile_require_helpers(tf);', '{}', 't:stripe/same_rows')
 fault('a stretch in two members is taken for one', FILE,
       'if (part.bytes != bytes || tf == NULL || tf->direct < 0)', 'if (tf == NULL || tf->direct < 0)',
