@@ -12,8 +12,8 @@
 # A line a step is printed; V=1 shows the commands.  To build outside the source:
 # make -f SOURCE/Makefile VPATH=SOURCE.
 #
-# libhwy (vqsort), libaio, libpmem and ICU's headers are optional; `make libraries` says which
-# were found.  libpmem is loaded when it is first needed (src/os/pmem.c).
+# libhwy (vqsort), libaio, liburing, libpmem and ICU's headers are optional; `make libraries` says
+# which were found.  libpmem is loaded when it is first needed (src/os/pmem.c).
 
 MODULE_big = wiscsort
 EXTENSION = wiscsort
@@ -128,6 +128,7 @@ header = $(shell printf '\043include <$(1)>\n' | $(or $(CC),cc) -E -x c - >/dev/
 HAVE_CXX := $(shell $(CXX) --version >/dev/null 2>&1 && echo yes)
 WITH_LIBHWY ?= $(if $(HAVE_CXX),$(call found,libhwy libhwy-contrib))
 WITH_LIBAIO ?= $(or $(call found,libaio),$(call header,libaio.h))
+WITH_LIBURING ?= $(or $(call found,liburing),$(call header,liburing.h))
 WITH_LIBPMEM ?= $(call found,libpmem)
 WITH_ICU ?= $(or $(call found,icu-i18n),$(call header,unicode/ucol.h))
 
@@ -140,6 +141,10 @@ endif
 ifeq ($(WITH_LIBAIO),yes)
 PG_CPPFLAGS += -DHAVE_LIBAIO
 SHLIB_LINK += -laio
+endif
+ifeq ($(WITH_LIBURING),yes)
+PG_CPPFLAGS += -DHAVE_LIBURING
+SHLIB_LINK += -luring
 endif
 ifeq ($(WITH_LIBPMEM),yes)
 PG_CPPFLAGS += -DHAVE_LIBPMEM
@@ -213,7 +218,8 @@ unit: $(UNIT_TESTS)
 $(UNIT_TESTS): %: %.c .build/unit
 	$(call tell,CC  ,$<)
 	mkdir -p $(@D)
-	$(CC) $(UNIT_CFLAGS) -MF $@.d -MT $@ -o $@ $< -lm -lpthread $(if $(filter yes,$(WITH_LIBAIO)),-laio)
+	$(CC) $(UNIT_CFLAGS) -MF $@.d -MT $@ -o $@ $< -lm -lpthread \
+		$(if $(filter yes,$(WITH_LIBAIO)),-laio) $(if $(filter yes,$(WITH_LIBURING)),-luring)
 
 bench/gensort: bench/gensort.c
 	$(call tell,CC  ,$<)
@@ -231,13 +237,15 @@ installdirs: where
 where: all
 	$(call tell,INST,into $(DESTDIR)$(pkglibdir) and $(DESTDIR)$(datadir)/extension)
 
+without_queue = without libaio and liburing, runs of rows are read one block after the other
 without_icu = its headers. Text under its collations is sorted by keys that PostgreSQL makes
 say = $(info $(1)$(if $(filter yes,$(2)),found$(3),missing: $(4)))
 libraries:
-	$(call say,libhwy:  ,$(WITH_LIBHWY), (sort kernel vqsort),the sort kernel is PostgreSQL's sort_template)
-	$(call say,libaio:  ,$(WITH_LIBAIO), (many reads at once),runs of rows are read one block after the other)
-	$(call say,libpmem: ,$(WITH_LIBPMEM),,tables on persistent memory are mapped as any other)
-	$(call say,ICU:     ,$(WITH_ICU),,$(without_icu))
+	$(call say,libhwy:   ,$(WITH_LIBHWY), (sort kernel vqsort),the sort kernel is PostgreSQL's sort_template)
+	$(call say,libaio:   ,$(WITH_LIBAIO), (many reads at once),$(without_queue))
+	$(call say,liburing: ,$(WITH_LIBURING), (many reads at once),$(without_queue))
+	$(call say,libpmem:  ,$(WITH_LIBPMEM),,tables on persistent memory are mapped as any other)
+	$(call say,ICU:      ,$(WITH_ICU),,$(without_icu))
 	@:
 
 # Reported by the goal `all`, and by nothing that only needs it.

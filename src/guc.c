@@ -48,6 +48,7 @@ static const struct config_enum_entry io_methods[] = {
 	{"auto", WS_IO_AUTO, false},
 	{"sync", WS_IO_SYNC, false},
 	{"libaio", WS_IO_LIBAIO, false},
+	{"io_uring", WS_IO_URING, false},
 	{NULL, 0, false}
 };
 
@@ -108,9 +109,10 @@ ws_define_settings(void)
 							 0, NULL, NULL, NULL);
 	DefineCustomEnumVariable("wiscsort.io_method",
 							 "Chooses how runs of rows are read.",
-							 "libaio: many blocks at once, past the page cache; else as sync. "
+							 "libaio, io_uring: many blocks at once, past the page cache; where the system "
+							 "has not the one, by the other, and else as sync. "
 							 "sync: one after the other, announced to the system before. "
-							 "auto: libaio, if wiscsort has been built with it.",
+							 "auto: libaio.",
 							 &ws_io_method, WS_IO_AUTO, io_methods, PGC_USERSET,
 							 0, NULL, NULL, NULL);
 	DefineCustomEnumVariable("wiscsort.merge_read",

@@ -28,7 +28,8 @@ typedef enum WsIoMethod
 {
 	WS_IO_AUTO,
 	WS_IO_SYNC,
-	WS_IO_LIBAIO
+	WS_IO_LIBAIO,
+	WS_IO_URING
 } WsIoMethod;
 
 typedef enum WsMergeReadSetting

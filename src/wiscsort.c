@@ -40,7 +40,7 @@ Datum
 wiscsort_version(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_TEXT_P(cstring_to_text(psprintf(
-		"wiscsort %s, built for PostgreSQL %s; libhwy: %s; libaio: %s; libpmem: %s; ICU: %s",
+		"wiscsort %s, built for PostgreSQL %s; libhwy: %s; libaio: %s; liburing: %s; libpmem: %s; ICU: %s",
 		WS_VERSION, PG_MAJORVERSION,
 #ifdef HAVE_LIBHWY
 		"yes (vqsort)",
@@ -50,7 +50,12 @@ wiscsort_version(PG_FUNCTION_ARGS)
 #ifdef HAVE_LIBAIO
 		"yes (many reads at once)",
 #else
-		"missing (runs of rows are read one block after the other)",
+		"missing",
+#endif
+#ifdef HAVE_LIBURING
+		"yes (many reads at once)",
+#else
+		"missing",
 #endif
 #ifdef HAVE_LIBPMEM
 		"yes, loaded for tables on persistent memory",

@@ -86,6 +86,9 @@ kilobytes(int64 bytes)
 /* Of wiscsort.merge_read. */
 static const char *const methods[] = {"read_order", "block", "double"};
 
+/* Of wiscsort.io_method. */
+static const char *const io_methods[WS_READER_KINDS] = {"sync", "libaio", "io_uring"};
+
 /* ExplainCustomScan callback. */
 void
 ws_explain(CustomScanState *node, List *ancestors, ExplainState *es)
@@ -122,7 +125,7 @@ ws_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 		ExplainPropertyInteger("Read Order Blocks", NULL, (int64) s->runs.reads.blocks, es);
 		if (es->verbose)
 			ExplainPropertyText("Merge Read", methods[s->runs.reads.method], es);
-		ExplainPropertyText("I/O Method", s->runs.reads.async ? "libaio" : "sync", es);
+		ExplainPropertyText("I/O Method", io_methods[s->runs.reads.io], es);
 		ExplainPropertyInteger("Read Stalls", NULL, (int64) s->runs.reads.stalls, es);
 		if (es->timing)
 			ExplainPropertyFloat("Read Stall Time", "ms", s->runs.reads.stalled_us / 1000.0, 3, es);

@@ -283,11 +283,12 @@ ws_request_resolve(WsRequest *r)
 	r->vectorised = ws_sort_kernel != WS_KERNEL_TEMPLATE && ws_sort_has_vqsort();
 	r->direct_always = ws_direct_read == WS_DIRECT_ON;
 	r->direct_never = ws_direct_read == WS_DIRECT_OFF;
-	r->async = ws_io_method != WS_IO_SYNC;
 	r->extent = ws_debug_extent < 0 ? EXTENT : TYPEALIGN(EXTENT_UNIT, (int64) ws_debug_extent * 1024);
 	r->reads.method = ws_merge_read == WS_MERGE_BLOCK ? WS_READ_BLOCK :
 		ws_merge_read == WS_MERGE_DOUBLE ? WS_READ_DOUBLE : WS_READ_ORDER;
 	r->reads.assist = ws_assist_blocks;
+	r->reads.io = ws_io_method == WS_IO_SYNC ? WS_READER_SYNC :
+		ws_io_method == WS_IO_URING ? WS_READER_URING : WS_READER_LIBAIO;
 	r->block = (Size) Max(ws_block_size, 0) * 1024;
 	r->threads.read = resolve_threads(ws_read_threads);
 	r->threads.sort = resolve_threads(ws_sort_threads);

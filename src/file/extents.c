@@ -25,13 +25,18 @@ struct WsExtents
 	MemoryContextCallback callback;
 };
 
-/* The name of the member that has a byte of the mapping.  For a handler of signals. */
+/*
+ * The name of the member that has byte *at of the mapping, and in *at where that is in it.  For a handler of
+ * signals.
+ */
 static const char *
-name_at(const WsMapping *mapping, Size at)
+name_at(const WsMapping *mapping, Size *at)
 {
 	const WsExtents *x = (const WsExtents *) mapping;
+	WsPart		part = ws_stripe_part(x->stripe, 1, (int64) *at);
 
-	return x->members[ws_stripe_part(x->stripe, 1, (int64) at).member]->name;
+	*at = (Size) part.offset;
+	return x->members[part.member]->name;
 }
 
 static void

@@ -22,7 +22,7 @@ typedef struct WsStretch
 	int64		offset;			/* bytes, in the member */
 } WsStretch;
 
-extern WsFileSet *ws_fileset_create(const WsThreads *threads, int64 stays, bool async);
+extern WsFileSet *ws_fileset_create(const WsThreads *threads, int64 stays);
 extern void ws_fileset_stripe(WsFileSet *set, int64 extent);
 extern int	ws_file_create(WsFileSet *set);
 extern void ws_file_align(WsFileSet *set, int file, Size unit);
@@ -47,8 +47,11 @@ extern void ws_file_forget(WsFileSet *set, int file, Size bytes, int64 offset);
 extern int	ws_file_read(WsFileSet *set, int file, void *data, Size bytes, int64 offset);
 extern void ws_file_count_read(WsFileSet *set, Size bytes);
 extern char *ws_file_map(WsFileSet *set, int file, int64 bytes);
-extern void ws_file_failed(const WsFileSet *set, int file, bool writing, int error) __attribute__((noreturn));
-extern void ws_file_corrupt(const WsFileSet *set, int file, Size bytes, int64 offset, const char *what)
+extern void ws_file_write_failed(const WsFileSet *set, int file, int error) __attribute__((noreturn));
+extern void ws_file_read_failed(const WsFileSet *set, int file, int error, int64 offset, const char *part)
+			__attribute__((noreturn));
+extern void ws_file_corrupt(const WsFileSet *set, int file, Size bytes, int64 offset, const char *what,
+							const char *part)
 			__attribute__((noreturn));
 extern int64 ws_fileset_bytes(const WsFileSet *set);
 extern void ws_fileset_close(WsFileSet *set);

@@ -46,7 +46,6 @@ struct WsFileSet
 	MemoryContext context;
 	const WsThreads *threads;
 	int64		stays;
-	bool		async;
 	int64		extent;			/* bytes, or 0: files are not striped */
 	StripedFile *files[MOST_FILES]; /* helpers look at it.  NULL for those that were dropped */
 	int			n;
@@ -55,18 +54,16 @@ struct WsFileSet
 
 /*
  * Creates an empty set in CurrentMemoryContext.  `threads` says which helpers there may be.  Of a file that
- * is appended to, the first `stays` bytes may stay in the page cache.  With `async` many reads may be on
- * their way at once.
+ * is appended to, the first `stays` bytes may stay in the page cache.
  */
 WsFileSet *
-ws_fileset_create(const WsThreads *threads, int64 stays, bool async)
+ws_fileset_create(const WsThreads *threads, int64 stays)
 {
 	WsFileSet  *set = palloc0(sizeof(WsFileSet));
 
 	set->context = CurrentMemoryContext;
 	set->threads = threads;
 	set->stays = stays;
-	set->async = async;
 	return set;
 }
 
@@ -176,17 +173,15 @@ ws_file_allow_helpers(WsFileSet *set, int file)
 }
 
 /*
- * May what the file has be read past the page cache?  Makes it so if that is wanted and possible, for all of
- * its members, and sets cached[WS_MOST_MEMBERS] to their descriptors through the page cache; -1 for those
- * that are not there.  In the backend.
+ * May what the file has be read past the page cache?  Makes it so if that is possible, for all of its
+ * members, and sets cached[WS_MOST_MEMBERS] to their descriptors through the page cache; -1 for those that
+ * are not there.  In the backend.
  */
 bool
 ws_file_allow_direct(WsFileSet *set, int file, int *cached)
 {
 	StripedFile *f = set->files[file];
 
-	if (!set->async)
-		return false;
 	for (int i = 0; i < WS_MOST_MEMBERS; i++)
 	{
 		cached[i] = -1;
@@ -219,7 +214,10 @@ ws_file_stretch(const WsFileSet *set, int file, Size bytes, int64 offset, WsStre
 	return true;
 }
 
-/* What ws_file_failed takes, for errno `error` of a read or write at `offset`.  Callable from helpers. */
+/*
+ * What ws_file_read_failed and ws_file_write_failed take, for errno `error` of a read or write at `offset`.
+ * Callable from helpers.
+ */
 int
 ws_file_error(const WsFileSet *set, int file, int64 offset, int error)
 {
@@ -286,7 +284,7 @@ ws_file_charge(WsFileSet *set, int file)
 			ws_tempfile_charge(f->members[i]);
 }
 
-/* Writes what was announced; returns 0, or what ws_file_failed makes an error of.  For helpers. */
+/* Writes what was announced; returns 0, or what ws_file_write_failed makes an error of.  For helpers. */
 int
 ws_file_write_raw(WsFileSet *set, int file, const void *data, Size bytes, int64 offset)
 {
@@ -392,7 +390,7 @@ ws_file_forget(WsFileSet *set, int file, Size bytes, int64 offset)
 }
 
 /*
- * Reads; returns 0, or what ws_file_failed makes an error of.  Callable from helpers if
+ * Reads; returns 0, or what ws_file_read_failed makes an error of.  Callable from helpers if
  * ws_file_allow_helpers has said so.
  */
 int
@@ -446,33 +444,68 @@ ws_file_map(WsFileSet *set, int file, int64 bytes)
 	return ws_extents_map(f->extents, bytes);
 }
 
-/* Raises the error of a read or a write that returned `error`. */
+/* The number of the member that an error is about; *error becomes one of tempfile.c. */
+static int
+member_of_error(const StripedFile *f, int *error)
+{
+	int			number = abs(*error) >> MEMBER_SHIFT;
+	int			what = abs(*error) & ((1 << MEMBER_SHIFT) - 1);
+
+	*error = *error < 0 ? -what : what;
+	return f->members[number] != NULL ? number : 0;
+}
+
+/* Raises the error of a write that returned `error`. */
 void
-ws_file_failed(const WsFileSet *set, int file, bool writing, int error)
+ws_file_write_failed(const WsFileSet *set, int file, int error)
 {
 	const StripedFile *f = set->files[file];
-	int			number = abs(error) >> MEMBER_SHIFT;
-	int			what = abs(error) & ((1 << MEMBER_SHIFT) - 1);
+	int			number = member_of_error(f, &error);
 
-	ws_tempfile_failed(f->members[number] != NULL ? f->members[number] : f->members[0], writing,
-					   error < 0 ? -what : what);
+	ws_tempfile_write_failed(f->members[number], error);
+}
+
+/*
+ * Raises the error of a read at `offset` that returned `error`.  `part` is what was read: a DETAIL names it,
+ * and the offset in the member.
+ */
+void
+ws_file_read_failed(const WsFileSet *set, int file, int error, int64 offset, const char *part)
+{
+	const StripedFile *f = set->files[file];
+	int			number = member_of_error(f, &error);
+	char		where[WS_WHERE_BYTES];
+
+	snprintf(where, sizeof(where), "%s, at offset " INT64_FORMAT, part,
+			 ws_stripe_span(&f->stripe, 0, offset, number).offset);
+	ws_tempfile_read_failed(f->members[number], error, where);
 }
 
 /*
  * Raises ERRCODE_DATA_CORRUPTED with the name of the member that has `bytes` bytes at `offset`, or those of
- * several; `what` is the DETAIL.
+ * several.  `what`, `part`, which may be NULL, and the offsets in these members make the DETAIL.  Offset -1:
+ * it is not known, and the first member is named.
  */
 void
-ws_file_corrupt(const WsFileSet *set, int file, Size bytes, int64 offset, const char *what)
+ws_file_corrupt(const WsFileSet *set, int file, Size bytes, int64 offset, const char *what, const char *part)
 {
 	const StripedFile *f = set->files[file];
 	StringInfoData names;
+	StringInfoData where;
 
+	if (offset < 0)
+		ws_corrupt(f->members[0]->name, what, part);
 	initStringInfo(&names);
+	initStringInfo(&where);
 	FOR_EACH_SPAN(span, f, bytes, offset)
 		if (f->members[span.member] != NULL)
+		{
+			appendStringInfo(&where, "%s" INT64_FORMAT, names.len > 0 ? " or " : "at offset ", span.offset);
 			appendStringInfo(&names, "%s%s", names.len > 0 ? "\" or \"" : "", f->members[span.member]->name);
-	ws_corrupt(names.len > 0 ? names.data : f->members[0]->name, what);
+		}
+	if (names.len == 0)
+		ws_corrupt(f->members[0]->name, what, part);
+	ws_corrupt(names.data, what, part == NULL ? where.data : psprintf("%s, %s", part, where.data));
 }
 
 /* Bytes that all files have had at most.  None becomes shorter. */

@@ -3,11 +3,11 @@
  *
  * A reader is given reads, and hands them back in the order in which they were
  * given, each when its bytes are there.  It never raises an error: what went wrong is in the
- * read, and whoever asked for it raises that, in the backend (ws_file_failed).
+ * read, and whoever asked for it raises that, in the backend (ws_file_read_failed).
  *
  *	plain	reads when it is waited for
  *	ahead	has the system read ahead from when it is asked, into the page cache, and drops it from there
- *	aio		has many reads on their way at once, past the page cache (aio.c)
+ *	async	has many reads on their way at once, past the page cache (async.c)
  *	mapped	the bytes are in a mapping of the file: no buffer is needed
  *
  * A kind of its own injects faults, in test/unit.
@@ -17,6 +17,16 @@
 #define WS_READER_H
 
 #include "file/file.h"
+
+/* How many reads are on their way at once: not at all (plain, ahead), or by which queue (async). */
+typedef enum WsReaderKind
+{
+	WS_READER_SYNC,
+	WS_READER_LIBAIO,
+	WS_READER_URING
+} WsReaderKind;
+
+#define WS_READER_KINDS	3
 
 /* One read.  Belongs to whoever asks for it, and stays until it is handed back. */
 typedef struct WsRead
@@ -28,7 +38,7 @@ typedef struct WsRead
 	Size		bytes;
 	char	   *buffer;			/* for so many bytes; NULL with a mapping */
 	const char *data;			/* where they are: afterwards */
-	int			error;			/* 0, or what ws_file_failed takes: afterwards */
+	int			error;			/* 0, or what ws_file_read_failed takes: afterwards */
 } WsRead;
 
 typedef struct WsReader WsReader;
@@ -54,7 +64,7 @@ struct WsReader
 
 extern WsReader *ws_reader_plain(WsFileSet *files, bool helper_safe);
 extern WsReader *ws_reader_ahead(WsFileSet *files, bool helper_safe);
-extern WsReader *ws_reader_aio(WsFileSet *files, int file, bool helper_safe);
+extern WsReader *ws_reader_async(WsFileSet *files, int file, bool helper_safe, WsReaderKind *kind);
 extern WsReader *ws_reader_mapped(WsFileSet *files, int file, int64 bytes);
 extern void ws_reader_count(WsReader *reader);
 

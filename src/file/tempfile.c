@@ -44,6 +44,8 @@
 /* Bytes that may be on their way to the device behind what is being appended. */
 #define BEHIND			((int64) 8 * 1024 * 1024)
 
+#define TOO_SHORT		"It ends before the data that was written to it."
+
 /* Whoever deletes the memory context also ends mapping and descriptor. */
 typedef struct MappedTempFile
 {
@@ -131,7 +133,7 @@ ws_tempfile_write(WsTempFile *tf, const void *data, Size bytes, int64 offset)
 		done = FileWrite(tf->file, (char *) from, piece, offset,
 						 WAIT_EVENT_BUFFILE_WRITE);
 		if (done <= 0)
-			ws_tempfile_failed(tf, true, errno == 0 ? ENOSPC : errno);
+			ws_tempfile_write_failed(tf, errno == 0 ? ENOSPC : errno);
 		from += done;
 		offset += done;
 		left -= done;
@@ -175,23 +177,30 @@ ws_tempfile_count_read(Size bytes)
 	count_blocks(bytes, &pgBufferUsage.temp_blks_read);
 }
 
-/*
- * Raises the error of a read or a write that failed with `error`, as
- * ws_raw_read and ws_raw_write return it.
- */
+/* Raises the error of a write that failed with `error`, as ws_raw_write returns it. */
 void
-ws_tempfile_failed(const WsTempFile *tf, bool writing, int error)
+ws_tempfile_write_failed(const WsTempFile *tf, int error)
 {
-	if (error == WS_SHORT_FILE)
-		ws_corrupt(tf->name, "It ends before the data that was written to it.");
 	errno = error;
-	if (writing)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not write to temporary file \"%s\": %m", tf->name)));
 	ereport(ERROR,
 			(errcode_for_file_access(),
-			 errmsg("could not read from temporary file \"%s\": %m", tf->name)));
+			 errmsg("could not write to temporary file \"%s\": %m", tf->name)));
+}
+
+/*
+ * Raises the error of a read of `where` that failed with `error`, as ws_raw_read
+ * returns it.
+ */
+void
+ws_tempfile_read_failed(const WsTempFile *tf, int error, const char *where)
+{
+	if (error == WS_SHORT_FILE)
+		ws_corrupt(tf->name, TOO_SHORT, where);
+	errno = error;
+	ereport(ERROR,
+			(errcode_for_file_access(),
+			 errmsg("could not read from temporary file \"%s\": %m", tf->name),
+			 errdetail("The read was of %s.", where)));
 }
 
 /* Makes the descriptor that helpers need, which has been accounted for; false if the system has none. */
@@ -432,7 +441,7 @@ ws_tempfile_charge(WsTempFile *tf)
 
 	if (tf->extended > tf->size &&
 		FileTruncate(tf->file, tf->size, WAIT_EVENT_BUFFILE_TRUNCATE) != 0)
-		ws_tempfile_failed(tf, true, errno);
+		ws_tempfile_write_failed(tf, errno);
 	tf->extended = 0;
 	if (tf->size > 0 && FileRead(tf->file, &last, 1, tf->size - 1, WAIT_EVENT_BUFFILE_READ) == 1)
 		(void) FileWrite(tf->file, &last, 1, tf->size - 1, WAIT_EVENT_BUFFILE_WRITE);
@@ -442,8 +451,13 @@ ws_tempfile_charge(WsTempFile *tf)
 void
 ws_tempfile_check_length(const WsTempFile *tf, int64 bytes)
 {
-	if (FileSize(tf->file) < bytes)
-		ws_corrupt(tf->name, "It ends before the data that was written to it.");
+	int64		size = FileSize(tf->file);
+	char		where[WS_WHERE_BYTES];
+
+	if (size >= bytes)
+		return;
+	snprintf(where, sizeof(where), "at offset " INT64_FORMAT, Max(size, 0));
+	ws_corrupt(tf->name, TOO_SHORT, where);
 }
 
 /* Raises the error of a mapping that cannot be, from errno. */

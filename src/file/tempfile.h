@@ -41,7 +41,9 @@ extern void ws_raw_forget(int fd, Size bytes, int64 offset, int64 stays);
 extern int	ws_raw_read(int fd, void *data, Size bytes, int64 offset);
 extern int	ws_tempfile_read(WsTempFile *tf, void *data, Size bytes, int64 offset);
 extern void ws_tempfile_count_read(Size bytes);
-extern void ws_tempfile_failed(const WsTempFile *tf, bool writing, int error) __attribute__((noreturn));
+extern void ws_tempfile_write_failed(const WsTempFile *tf, int error) __attribute__((noreturn));
+extern void ws_tempfile_read_failed(const WsTempFile *tf, int error, const char *where)
+			__attribute__((noreturn));
 extern void ws_tempfile_check_length(const WsTempFile *tf, int64 bytes);
 extern void ws_tempfile_cannot_map(const WsTempFile *tf) __attribute__((noreturn));
 extern void ws_tempfile_map_at(const WsTempFile *tf, char *address, Size bytes, int64 offset);

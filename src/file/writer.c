@@ -38,5 +38,5 @@ void
 ws_write_finish(WsHelper *h, WsWrite *w)
 {
 	if (ws_helper_wait(h, &w->chore) && w->error != 0)
-		ws_file_failed(w->files, w->file, true, w->error);
+		ws_file_write_failed(w->files, w->file, w->error);
 }

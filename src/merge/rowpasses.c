@@ -75,9 +75,9 @@ merge_row_runs(WsPasses *p, int n, Size memory, bool final)
 	merge = ws_merge_create(f->spec, f->rows, NULL, n);
 	merge->stream.helper_safe &= helper_safe;
 	old = MemoryContextSwitchTo(merge->stream.context);
-	reader = ws_reader_aio(p->files, f->row_home.file, helper_safe);
-	f->stats.reads.async = reader != NULL;
+	f->stats.reads.io = f->row_reads.io;
 	f->stats.reads.method = f->row_reads.method;
+	reader = ws_reader_async(p->files, f->row_home.file, helper_safe, &f->stats.reads.io);
 	if (reader == NULL)
 		reader = ws_reader_ahead(p->files, helper_safe);
 	in = ws_rows_in_create(reader, f->source, &f->row_home, !final, f->row_reads.method, &f->stats.reads,

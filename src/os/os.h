@@ -170,23 +170,29 @@ typedef struct WsMapping
 	Size		bytes;
 	const char *name;			/* file's name; outlives the mapping */
 	bool		table;			/* a table's file, not a temporary one */
-	/* of a temporary file in several: the name of that which has this byte; or NULL */
-	const char *(*name_at) (const struct WsMapping *mapping, Size at);
+	/* of a temporary file in several: the name of that which has this byte, and *at in it; or NULL */
+	const char *(*name_at) (const struct WsMapping *mapping, Size *at);
 	struct WsMapping *next;
 } WsMapping;
 
 extern void ws_sigbus_register(WsMapping *mapping);
 extern void ws_sigbus_forget(WsMapping *mapping);
 
-/* Set while a helper touches mappings: where a fault of its thread goes; and the address of the last one. */
+/* Set while a helper touches mappings: where a fault of its thread goes. */
 extern __thread sigjmp_buf *ws_fault_jump;
+
+/* After such a jump: the address that could not be read. */
 extern __thread const char *ws_fault_address;
 
 /* DETAIL of a mapped page of a temporary file that cannot be read. */
 #define WS_UNREADABLE_PAGE "A page of it could not be read: " \
 	"it is shorter than what was written to it, or the device failed."
 
-extern void ws_corrupt(const char *filename, const char *what) __attribute__((noreturn));
+/* Bytes that are enough for a place in a file, as messages name it; and for that without its offset. */
+#define WS_WHERE_BYTES	96
+#define WS_PART_BYTES	64
+
+extern void ws_corrupt(const char *filename, const char *what, const char *where) __attribute__((noreturn));
 extern void ws_bad_table(const char *filename) __attribute__((noreturn));
 
 #endif							/* WS_OS_H */

@@ -30,15 +30,15 @@ static struct sigaction previous;
 
 /*
  * Raises the error of damaged temporary data: SQLSTATE XX001, with the
- * file's name.  `what` completes the DETAIL line.
+ * file's name.  `what` is a sentence for the DETAIL line; `where` is what it was met in, or NULL.
  */
 void
-ws_corrupt(const char *filename, const char *what)
+ws_corrupt(const char *filename, const char *what, const char *where)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_DATA_CORRUPTED),
 			 errmsg("temporary file \"%s\" of a sort is damaged", filename),
-			 errdetail("%s", what),
+			 where == NULL ? errdetail("%s", what) : errdetail("%s This is %s.", what, where),
 			 errhint("Check the storage of the temporary tablespace, then run the query again.")));
 }
 
@@ -67,14 +67,20 @@ on_sigbus(int signo, siginfo_t *info, void *context)
 	{
 		if (addr >= m->base && addr < m->base + m->bytes)
 		{
+			char		where[WS_WHERE_BYTES];
+			const char *name;
+			Size		at;
+
 			if (m->table)
 			{
 				/* nobody shall wait for us while the client is told */
 				LWLockReleaseAll();
 				ws_bad_table(m->name);
 			}
-			ws_corrupt(m->name_at != NULL ? m->name_at(m, (Size) (addr - m->base)) : m->name,
-					   WS_UNREADABLE_PAGE);
+			at = (Size) (addr - m->base);
+			name = m->name_at != NULL ? m->name_at(m, &at) : m->name;
+			snprintf(where, sizeof(where), "at offset %zu", at);
+			ws_corrupt(name, WS_UNREADABLE_PAGE, where);
 		}
 	}
 

@@ -21,7 +21,7 @@
  *
  * Memory: the buffers, which the caller lends; 8 bytes a block for the order, and 16 more while it is being
  * sorted, before there are buffers; for runs with a row that is larger than a block, as much as that.
- * On error: ERRCODE_DATA_CORRUPTED with the file's name for a block that is short or fails a check;
+ * On error: ERRCODE_DATA_CORRUPTED with the file's name and the block for one that is short or fails a check;
  * otherwise the error of the system call.
  *-------------------------------------------------------------------------
  */
@@ -464,12 +464,17 @@ ws_rows_in_raise(const WsRowsIn *in)
 	for (int i = 0; in->reader->failed && i < in->nruns; i++)
 	{
 		const Run  *r = &in->runs[i];
+		char		part[WS_PART_BYTES];
+		int64		offset;
 
+		if (r->error == 0 && r->wrong == NULL)
+			continue;
+		/* the block that was entered last: a run goes no further */
+		offset = (int64) r->units[r->block] * (int64) r->run.block_size;
+		snprintf(part, sizeof(part), "block %u of run %u", r->block, r->run.number);
 		if (r->error != 0)
-			ws_file_failed(in->reader->files, r->run.file, false, r->error);
-		if (r->wrong != NULL)
-			ws_file_corrupt(in->reader->files, r->run.file, r->wrong_bytes,
-							(int64) r->units[r->block] * r->run.block_size, r->wrong);
+			ws_file_read_failed(in->reader->files, r->run.file, r->error, offset, part);
+		ws_file_corrupt(in->reader->files, r->run.file, r->wrong_bytes, offset, r->wrong, part);
 	}
 }
 

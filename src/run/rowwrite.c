@@ -374,9 +374,9 @@ ws_rows_write_end(WsRowWriter *w)
 	WsFileSet  *files = w->home->files;
 
 	if (w->error != 0)
-		ws_file_failed(files, w->run.file, true, w->error);
+		ws_file_write_failed(files, w->run.file, w->error);
 	if (w->wrong != NULL)
-		ws_file_corrupt(files, w->run.file, 1, 0, w->wrong);
+		ws_file_corrupt(files, w->run.file, 0, -1, w->wrong, NULL);
 	if (w->helper != NULL)
 		ws_file_appended(files, w->run.file, (Size) w->run.units * w->home->unit,
 						 (int64) w->end * w->home->unit);

@@ -61,6 +61,7 @@ typedef struct WsRunReader
 	WsReader   *reader;
 	WsRead		read;
 	char	   *buffer;			/* block_size bytes, 16-byte aligned */
+	int64		asked;			/* number of the block that `read` was for last, or -1: the header */
 	int64		loaded;			/* number of the block that was read last, or -1 */
 	Size		nloaded;		/* entries in it */
 	int			error;			/* of a read, or 0 */
@@ -205,6 +206,7 @@ typedef struct WsMergeReads
 {
 	WsMergeRead method;
 	int			assist;			/* of the read order: blocks to read ahead, -1: as many as are good */
+	WsReaderKind io;			/* wanted */
 } WsMergeReads;
 
 /* What reading has done, for EXPLAIN. */
@@ -213,7 +215,7 @@ typedef struct WsReadStats
 	uint64		blocks;			/* of the read order */
 	uint64		stalls;			/* times that a block was waited for, longer than WS_STALL_US */
 	uint64		stalled_us;		/* by all waits */
-	bool		async;			/* many reads were on their way at once */
+	WsReaderKind io;			/* as it was */
 	WsMergeRead method;
 } WsReadStats;
 

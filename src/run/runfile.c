@@ -12,7 +12,7 @@
  * the run until ws_run_read_raise.
  *
  * Memory: one block, which the caller lends.
- * On error: ERRCODE_DATA_CORRUPTED with the file's name for a run that is
+ * On error: ERRCODE_DATA_CORRUPTED with the file's name and the block for a run that is
  * short or fails a check; otherwise the error of the system call.
  *-------------------------------------------------------------------------
  */
@@ -131,17 +131,21 @@ WsRun
 ws_run_write_end(WsRunWriter *w)
 {
 	if (w->error != 0)
-		ws_file_failed(w->files, w->run.file, true, w->error);
+		ws_file_write_failed(w->files, w->run.file, w->error);
 	if (w->written != w->run.nentries)
 		elog(ERROR, "run has " UINT64_FORMAT " entries instead of " UINT64_FORMAT,
 			 w->written, w->run.nentries);
 	return w->run;
 }
 
-/* Reads `bytes` bytes at `offset` of the run's file into the buffer; false if that failed. */
+/*
+ * Reads `bytes` bytes at `offset` of the run's file, which are block number `block`, or the run's header
+ * (-1), into the buffer; false if that failed.
+ */
 static bool
-read_bytes(WsRunReader *r, int64 offset, Size bytes)
+read_bytes(WsRunReader *r, int64 block, int64 offset, Size bytes)
 {
+	r->asked = block;
 	r->read.file = r->run.file;
 	r->read.offset = offset;
 	r->read.bytes = bytes;
@@ -167,7 +171,7 @@ ws_run_read_begin(WsRunReader *r, WsReader *reader, const WsRun *run, char *buff
 	r->reader = reader;
 	r->buffer = buffer;
 	r->loaded = -1;
-	if (read_bytes(r, run->offset, sizeof(WsRunHeader)))
+	if (read_bytes(r, -1, run->offset, sizeof(WsRunHeader)))
 		r->wrong = ws_run_header_check((const WsRunHeader *) r->read.data, run->nentries,
 									   run->block_size, run->number);
 	ws_run_read_raise(r);
@@ -177,10 +181,17 @@ ws_run_read_begin(WsRunReader *r, WsReader *reader, const WsRun *run, char *buff
 void
 ws_run_read_raise(const WsRunReader *r)
 {
+	char		part[WS_PART_BYTES];
+
+	if (r->error == 0 && r->wrong == NULL)
+		return;
+	if (r->asked < 0)
+		snprintf(part, sizeof(part), "the header of run %u", r->run.number);
+	else
+		snprintf(part, sizeof(part), "block " INT64_FORMAT " of run %u", r->asked, r->run.number);
 	if (r->error != 0)
-		ws_file_failed(r->reader->files, r->run.file, false, r->error);
-	if (r->wrong != NULL)
-		ws_file_corrupt(r->reader->files, r->run.file, r->read.bytes, r->read.offset, r->wrong);
+		ws_file_read_failed(r->reader->files, r->run.file, r->error, r->read.offset, part);
+	ws_file_corrupt(r->reader->files, r->run.file, r->read.bytes, r->read.offset, r->wrong, part);
 }
 
 /* Reads block number `block`, of `bytes` bytes; false if that failed. */
@@ -194,7 +205,7 @@ load_block(WsRunReader *r, int64 block, Size bytes)
 
 	r->loaded = -1;
 	/* what was met before is still to be raised */
-	if (r->error != 0 || r->wrong != NULL || !read_bytes(r, offset, bytes))
+	if (r->error != 0 || r->wrong != NULL || !read_bytes(r, block, offset, bytes))
 		return false;
 	r->wrong = ws_block_check((const WsBlockHeader *) r->read.data, (uint32) r->nloaded,
 							  run->number, (uint32) block);

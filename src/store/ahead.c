@@ -86,10 +86,7 @@ copy_chore(WsChore *chore)
 										b->arena, b->ahead->arena_bytes, is_enough, b);
 	}
 	else
-	{
-		b->fault = true;
-		b->fault_address = ws_fault_address;
-	}
+		b->fault = ws_fault_address;
 	ws_fault_jump = NULL;
 }
 
@@ -101,7 +98,7 @@ submit_take(WsAhead *a, int i)
 
 	(void) ws_helper_wait(a->helper, &b->copy);	/* never begun, perhaps */
 	b->ncopied = 0;
-	b->fault = false;
+	b->fault = NULL;
 	pg_atomic_write_u32(&b->owner, NOBODY);
 	if (a->stream->helper_safe)
 		ws_helper_submit_lazily(a->helper, &b->take);
@@ -183,8 +180,8 @@ next_batch(WsAhead *a)
 	if (pg_atomic_exchange_u32(&b->owner, BACKEND) == HELPER)
 		(void) ws_helper_wait(a->helper, &b->copy);
 	ws_stream_raise(a->stream);
-	if (b->fault)
-		ws_spool_damaged(a->spool, b->fault_address, WS_UNREADABLE_PAGE);
+	if (b->fault != NULL)
+		ws_spool_damaged(a->spool, WS_UNREADABLE_PAGE, b->fault - a->spool->map);
 	a->head = 0;
 	a->prefetched = b->ncopied;
 	/* behind these there is nothing for the helper to do */

@@ -195,9 +195,9 @@ next_batch(WsCarry *c)
 	}
 	ws_stream_raise(c->stream);
 	if (b->fault)
-		ws_spool_damaged(c->spool, NULL, WS_UNREADABLE_PAGE);
+		ws_spool_damaged(c->spool, WS_UNREADABLE_PAGE, -1);
 	if (b->damaged)
-		ws_spool_damaged(c->spool, NULL, "The header of a row in it makes no sense.");
+		ws_spool_damaged(c->spool, "The header of a row in it makes no sense.", -1);
 	c->head = 0;
 	if (b->n == 0)
 	{

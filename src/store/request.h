@@ -39,7 +39,6 @@ typedef struct WsRequest
 	int64		found;			/* the same, whatever is expected */
 	int64		stays;			/* bytes of a file of runs of rows that may stay in the page cache */
 	int64		extent;			/* bytes by which files are striped over temp_tablespaces, or 0: not */
-	bool		async;			/* many blocks of runs of rows may be read at once */
 	WsMergeReads reads;			/* how merges of runs of rows read */
 	Size		block;			/* bytes of a run's blocks, 0: chosen */
 	bool		again;			/* a sort whose spool has left the page cache may begin again */

@@ -587,14 +587,3 @@ ws_spool_destroy(WsSpool *spool)
 	spool->writer = NULL;
 	ws_region_destroy(spool->region);
 }
-
-/* Raises the error of a row, or a page of rows, that cannot be read: that at `address`, if it is mapped. */
-void
-ws_spool_damaged(const WsSpool *spool, const char *address, const char *what)
-{
-	bool		mapped = address >= spool->map && address < spool->map + spool->mapped;
-
-	if (spool->file >= 0)
-		ws_file_corrupt(spool->files, spool->file, 1, mapped ? address - spool->map : 0, what);
-	ws_corrupt("(in memory)", what);
-}

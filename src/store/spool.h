@@ -84,8 +84,7 @@ extern Size ws_spool_copy_rows(const WsSpool *spool, Size n, uint64 *where,
 							   uint32 *length, char *arena, Size room,
 							   bool (*enough) (void *arg), void *arg);
 extern WsKeyRows ws_spool_keys(WsSpool *spool);
-extern void ws_spool_damaged(const WsSpool *spool, const char *address, const char *what)
-			__attribute__((noreturn));
+extern void ws_spool_damaged(const WsSpool *spool, const char *what, int64 offset) __attribute__((noreturn));
 
 extern char *ws_spool_locate(const WsSpool *spool, uint64 pointer, uint32 *tuple_length);
 
@@ -166,8 +165,7 @@ typedef struct WsAheadBatch
 	Size		wanted;			/* pointers to ask for */
 	Size		npointers;		/* asked for and there */
 	Size		ncopied;
-	bool		fault;			/* a page could not be read */
-	const char *fault_address;
+	const char *fault;			/* address of a page that could not be read, or NULL */
 	uint64	   *where;			/* address of a row copied, pointer of another */
 	uint32	   *length;
 	char	   *arena;

@@ -4,7 +4,7 @@
  * A row is found by its pointer, in the mapping of the spool's file or in
  * memory; its header is checked against the columns and the bounds of the
  * spool before anybody deforms it (spool.c has the format).  A header that makes no
- * sense raises ERRCODE_DATA_CORRUPTED with the file's name; a page that cannot
+ * sense raises ERRCODE_DATA_CORRUPTED with the file's name and the row's offset; a page that cannot
  * be read does so through os/sigbus.c.
  *
  * Memory: none, but for the slots that ties read key columns through.
@@ -16,11 +16,24 @@
 /* Rows longer than this are not copied. */
 #define COPY_LIMIT		2048
 
+/*
+ * Raises the error of a row, or of a page, that cannot be read.  `offset` in the file: one that is not there
+ * is not named.
+ */
+void
+ws_spool_damaged(const WsSpool *spool, const char *what, int64 offset)
+{
+	if (spool->file >= 0)
+		ws_file_corrupt(spool->files, spool->file, 1, offset < spool->flushed ? offset : -1, what, NULL);
+	ws_corrupt("(in memory)", what, NULL);
+}
+
+/* Rows that travel are in no file of the spool's. */
 static void
 bad_row(const WsSpool *spool, uint64 pointer)
 {
-	ws_spool_damaged(spool, ws_spool_address(spool, pointer) - WS_ROW_HEADER,
-					 "The header of a row in it makes no sense.");
+	ws_spool_damaged(spool, "The header of a row in it makes no sense.",
+					 (pointer & WS_TRAVELS) != 0 ? -1 : (int64) (pointer << spool->shift) - WS_ROW_HEADER);
 }
 
 /*

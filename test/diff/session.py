@@ -275,6 +275,7 @@ class Session:
                    'wiscsort.direct_read': rng.choice(['auto', 'on', 'on', 'off'])}
             for work in ('read', 'sort', 'write'):
                 how['wiscsort.%s_threads' % work] = rng.choice(['-1', '0', '1', '1'])
+            how['wiscsort.io_method'] = rng.choice(['auto', 'sync', 'libaio', 'io_uring', 'io_uring'])
             if memory == options.work_mem[0] and sorts:
                 self.configure(memory, how, query.forced)
                 self.count(query, counts, self.plan(query))

@@ -203,6 +203,8 @@ fault('last block too long', FILE,
 FILE = 'run/runfile.c'
 fault('run shorter than its blocks', FILE, 'uint64		blocks = (nentries + capacity - 1) / capacity;',
       'uint64		blocks = nentries / capacity;', 'sql:merge')
+fault('another block of a run named', FILE, 'r->asked = block;', 'r->asked = block + 1;', 't:damage')
+fault('the header of a run named a block', FILE, 'if (r->asked < 0)', 'if (r->asked < -1)', 't:damage')
 fault("helper's write error dropped", FILE, 'if (w->error != 0)', 'if (w->error < 0)', 't:limits/no_space')
 fault('file of a level not used again', FILE, 'if (--home->level[run->level].live == 0)',
       'if (--home->level[run->level].live < 0)', 'sql:edges')
@@ -302,7 +304,7 @@ FILE = 'store/ahead.c'
 fault('copies of the batch before', FILE, 'b->ncopied = 0;', '{}', 'sql:threads')
 fault('copying not waited for', FILE, 'if (pg_atomic_exchange_u32(&b->owner, BACKEND) == HELPER)',
       'if (pg_atomic_exchange_u32(&b->owner, BACKEND) == BACKEND)', 'sql:threads')
-fault("reader's fault dropped", FILE, 'if (b->fault)', 'if (b->fault && b->npointers == 0)', 't:damage')
+fault("reader's fault dropped", FILE, 'if (b->fault != NULL)', 'if (b->fault != NULL && b->npointers == 0)', 't:damage')
 FILE = 'store/keys.c'
 fault('keys seek backward', FILE, 'if (position < k->first || position > k->first + k->current->n)',
       'if (position > k->first + k->current->n)', 'sql:keys')
@@ -355,9 +357,13 @@ fault('TIDs continue elsewhere', FILE, 'pointers->ops->seek(pointers, position);
 FILE = 'file/tempfile.c'
 fault('limit of 0 is no limit', FILE, 'if (temp_file_limit >= 0)', 'if (temp_file_limit > 0)', 'sql:edges',
       'what the backend writes itself meets the limit later, at the end at the latest')
-fault('errno dropped', FILE, 'errno = error;', '(void) error;', 't:limits/no_space')
-fault('end of a file is a read error', FILE, 'if (error == SHORT_FILE)', 'if (error == SHORT_FILE - 1)',
+fault('errno dropped', FILE, 'ws_tempfile_write_failed(const WsTempFile *tf, int error)\n{\nerrno = error;',
+      'ws_tempfile_write_failed(const WsTempFile *tf, int error)\n{\n(void) error;', 't:limits/no_space')
+fault('end of a file is a read error', FILE, 'if (error == WS_SHORT_FILE)', 'if (error == WS_SHORT_FILE - 1)',
       't:damage')
+fault("helpers' descriptor left open", FILE, 'close_descriptor(&m->tf.raw);', '{}', 't:faults')
+fault('direct descriptor left open', FILE, 'close_descriptor(&m->tf.direct);', '{}', 't:faults')
+fault('an error of reading is no error', FILE, 'return done < 0 ? errno : WS_SHORT_FILE;', 'return 0;', 't:faults')
 fault('mapping not announced', FILE, 'ws_sigbus_register(&m->mapping);', '', 't:damage')
 fault('charge forgotten', FILE, 'ws_tempfile_write(tf, "", 1, offset + bytes - 1);', '',
       't:limits sql:threads',
@@ -365,7 +371,7 @@ fault('charge forgotten', FILE, 'ws_tempfile_write(tf, "", 1, offset + bytes - 1
 FILE = 'file/fileset.c'
 fault('one file counted', FILE, 'bytes += set->files[i]->members[j] != NULL ? set->files[i]->members[j]->size : 0;',
       'bytes = set->files[i]->members[j] != NULL ? set->files[i]->members[j]->size : 0;', 't:stripe/accounting')
-fault('the first member has every error', FILE, 'int			number = abs(error) >> MEMBER_SHIFT;',
+fault('the first member has every error', FILE, 'int			number = abs(*error) >> MEMBER_SHIFT;',
       'int			number = 0;', 't:stripe/damage')
 fault('blocks in two members', FILE, 'stripe->extent = Max(stripe->extent / (int64) unit, 1) * (int64) unit;', '{}',
       reason='such reads are done in two parts: it costs time, and changes nothing else')
@@ -381,7 +387,7 @@ FILE = 'file/spaces.c'
 fault('any tablespace', FILE, 'while (before < n && turns[before] != space)', 'while (false)', 't:stripe/shares')
 FILE = 'file/extents.c'
 fault('a fault in the first member', FILE,
-      'return x->members[ws_stripe_part(x->stripe, 1, (int64) at).member]->name;',
+      'return x->members[part.member]->name;',
       'return x->members[0]->name;', 't:stripe/damage')
 FILE = 'file/writer.c'
 fault("spool's write error dropped", FILE, 'if (ws_helper_wait(h, &w->chore) && w->error != 0)',
@@ -522,6 +528,9 @@ fault('blocks that do not lie together', FILE, 'if (w->start > 0 && unit != w->f
 fault('the last block of rows', FILE, 'close_block(w, WS_ENTRY_MAX);', '{}', 'unit:test_travel')
 FILE = 'run/rowread.c'
 fault('a block of rows not checked', FILE, 'r->wrong = ws_rowblock_check(block);', 'r->wrong = NULL;', 'unit:test_travel')
+fault('another block of rows named', FILE,
+      'offset = (int64) r->units[r->block] * (int64) r->run.block_size;',
+      'offset = (int64) r->units[0] * (int64) r->run.block_size;', 't:damage')
 fault('another place for rows', FILE, 'int			place = WS_ARENAS + run;', 'int			place = WS_ARENAS;',
       'unit:test_travel')
 fault('a block that could not wait, again', FILE, 'if (block < r->block)', 'if (block + 1 < r->block)',
@@ -543,15 +552,28 @@ FILE = 'sort/sorter.c'
 fault('the arena is not changed', FILE, 'if (sorter->travels && sorter->turns != f->turns)',
       'if (sorter->travels && sorter->turns + 1 < f->turns)', 'unit:test_travel')
 
-# --- beyond the page cache: file/aio.c, store/spoolscan.c, sort/again.c, merges of few runs ------
+# --- beyond the page cache: file/async.c, store/spoolscan.c, sort/again.c, merges of few runs ------
 
-FILE = 'file/aio.c'
+FILE = 'file/async.c'
 fault('reads are not waited for when memory goes', FILE, 'while (r->on_their_way > 0)', 'while (false)', 'unit:test_aio')
 fault('a read that failed is taken for one that was done', FILE, 'if (o->result == (long) read->bytes)',
       'if (o->result != 0)', 'unit:test_aio')
-fault('the page cache is asked for what it has not', FILE, 'if (!is_cached(r, read) ||', 'if (', 'unit:test_aio')
-fault('a read that was refused is taken for one that was done', FILE, 'o->result = -EAGAIN;',
-      'o->result = (long) o->read->bytes;', 'unit:test_aio')
+fault('the page cache is asked for what it has not', FILE, 'if (!is_cached(r, read, s) ||', 'if (', 'unit:test_aio')
+fault('a read that was refused is taken for one that was done', FILE, 'ws_operation_done(r->ready[taken], -EAGAIN);',
+      'ws_operation_done(r->ready[taken], (long) r->ready[taken]->read->bytes);', 'unit:test_aio')
+fault('reads that wait for an operation never begin', FILE, 'if (r->nfree >= BATCH && r->later != NULL)', 'if (false)',
+      'unit:test_aio')
+fault('a queue that has refused a read is used again', FILE, 'if (queue->broken)', 'if (false)', 'unit:test_aio')
+fault('a queue of another depth', FILE, 'if ((*idle)->depth == depth)', 'if (true)', 'unit:test_aio')
+fault('a read in two members is one in the first', FILE,
+      'if (!ws_file_stretch(r->reader.files, read->file, read->bytes, read->offset, &s))',
+      'if (!ws_file_stretch(r->reader.files, read->file, read->bytes, read->offset, &s) && false)', 'unit:test_aio')
+fault('the offset of the whole file', FILE, 'o->offset = s.offset;', 'o->offset = read->offset;', 'unit:test_aio')
+fault('queues survive a fork', FILE, 'kinds[kind].idle = NULL;', '{}', 'unit:test_aio')
+fault('the other kind of queue is not asked', FILE, 'for (int kind = 0; queue == NULL && kind < WS_READER_KINDS; kind++)',
+      'for (int kind = 0; false && kind < WS_READER_KINDS; kind++)', 'unit:test_aio')
+FILE = 'file/uring.c'
+fault('a ring that has refused a read is given more', FILE, 'if (queue->broken)', 'if (false)', 'unit:test_aio')
 FILE = 'merge/rowpasses.c'
 fault('block starts are forgotten in any merge', FILE, 'if (final)', 'if (true)', 'unit:test_travel')
 FILE = 'sort/budget.c'

@@ -11,6 +11,7 @@ SELECT extname, extversion, nspname AS schema, extrelocatable
 SELECT wiscsort.version() LIKE 'wiscsort 0.1.0,%' AS version_told;
 SELECT wiscsort.version() ~* 'hwy' AS libhwy_told,
        wiscsort.version() ~* 'aio' AS libaio_told,
+       wiscsort.version() ~* 'uring' AS liburing_told,
        wiscsort.version() ~* 'pmem' AS libpmem_told,
        wiscsort.version() ~ 'ICU' AS icu_told;
 

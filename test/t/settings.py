@@ -183,7 +183,7 @@ def values():
         for name, bad in (('threshold', '-2'), ('threshold', '99999999999999'), ('threshold', 'many'),
                           ('threshold', '1.5 parsecs'), ('sort_kernel', 'bubble'), ('sort_kernel', ''),
                           ('enable', 'maybe'), ('enable', ''), ('debug_force', '17'), ('cache_size', '-2'),
-                          ('io_method', 'fast'), ('merge_read', 'both'), ('assist_blocks', '65'),
+                          ('io_method', 'fast'), ('io_method', 'uring'), ('merge_read', 'both'), ('assist_blocks', '65'),
                           ('assist_blocks', '-2'), ('block_size', '2MB'), ('block_size', '-8kB')):
             code, message = error(cur, "SET wiscsort.%s = '%s'" % (name, bad))
             check(code == '22023' and 'wiscsort.' + name in message, 'refused: %s = %r' % (name, bad),
@@ -194,15 +194,16 @@ def values():
                                   ('threshold', '8MB', '8MB'), ('sort_kernel', 'template', 'template'),
                                   ('sort_kernel', 'AUTO', 'auto'), ('enable', 'no', 'off'),
                                   ('debug_force', '1', 'on'), ('cache_size', '1GB', '1GB'),
-                                  ('merge_read', 'double', 'double'), ('assist_blocks', '0', '0'),
+                                  ('merge_read', 'double', 'double'), ('io_method', 'IO_URING', 'io_uring'),
+                                  ('assist_blocks', '0', '0'),
                                   ('block_size', '4', '4kB'), ('block_size', '1MB', '1MB')):
             cur.execute("SET wiscsort.%s = '%s'" % (name, good))
             equal(value(cur, 'SHOW wiscsort.' + name), shown, 'accepted: %s = %s' % (name, good))
         cur.execute('RESET ALL')
         equal([value(cur, 'SHOW wiscsort.' + n) for n in ('enable', 'threshold', 'sort_kernel',
                                                           'debug_force', 'merge_read', 'assist_blocks',
-                                                          'block_size')],
-              ['on', '-1', 'auto', 'off', 'auto', '-1', '-1'], 'the defaults')
+                                                          'block_size', 'io_method')],
+              ['on', '-1', 'auto', 'off', 'auto', '-1', '-1', 'auto'], 'the defaults')
         equal(error(cur, 'SET wiscsort.foo = 1')[0], '42602', 'an unknown setting is refused')
         equal({r[0] for r in rows(cur, "SELECT context FROM pg_settings WHERE name LIKE 'wiscsort.%'")},
               {'user'}, 'every user may change them')

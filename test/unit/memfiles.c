@@ -123,7 +123,7 @@ memfiles_release(void *arg)
 }
 
 WsFileSet *
-ws_fileset_create(const WsThreads *threads, int64 stays, bool async)
+ws_fileset_create(const WsThreads *threads, int64 stays)
 {
 	WsFileSet  *set = palloc0(sizeof(WsFileSet));
 
@@ -215,9 +215,9 @@ memfile_write_fault(WsFileSet *set, int file)
 	if (!server_in_backend())
 		server_die("a helper writes as only the backend may");
 	if (fault_due(FAULT_WRITE_EIO))
-		ws_file_failed(set, file, true, EIO);
+		ws_file_write_failed(set, file, EIO);
 	if (fault_due(FAULT_WRITE_ENOSPC))
-		ws_file_failed(set, file, true, ENOSPC);
+		ws_file_write_failed(set, file, ENOSPC);
 }
 
 void
@@ -374,28 +374,36 @@ char *
 ws_file_map(WsFileSet *set, int file, int64 bytes)
 {
 	if (memfile(set, file)->size < bytes)
-		ws_file_failed(set, file, false, SHORT_FILE);
+		ws_file_read_failed(set, file, SHORT_FILE, 0, "its end");
 	return memfile(set, file)->bytes;
 }
 
 void
-ws_file_failed(const WsFileSet *set, int file, bool writing, int error)
+ws_file_write_failed(const WsFileSet *set, int file, int error)
 {
-	if (error == SHORT_FILE)
-		ws_file_corrupt(set, file, 0, 0, "It ends before the data that was written to it.");
 	errno = error;
 	ereport(ERROR,
 			(errcode_for_file_access(),
-			 errmsg("could not %s temporary file \"%s\": %m", writing ? "write to" : "read from",
-					memfile(set, file)->name)));
+			 errmsg("could not write to temporary file \"%s\": %m", memfile(set, file)->name)));
 }
 
 void
-ws_file_corrupt(const WsFileSet *set, int file, Size bytes, int64 offset, const char *what)
+ws_file_read_failed(const WsFileSet *set, int file, int error, int64 offset, const char *part)
+{
+	if (error == SHORT_FILE)
+		ws_file_corrupt(set, file, 0, -1, "It ends before the data that was written to it.", part);
+	errno = error;
+	ereport(ERROR,
+			(errcode_for_file_access(),
+			 errmsg("could not read from temporary file \"%s\": %m", memfile(set, file)->name)));
+}
+
+void
+ws_file_corrupt(const WsFileSet *set, int file, Size bytes, int64 offset, const char *what, const char *part)
 {
 	if (offset + (int64) bytes > Max(memfile(set, file)->size, 1))
 		server_die("%s is damaged behind its end", memfile(set, file)->name);
-	ws_corrupt(memfile(set, file)->name, what);
+	ws_corrupt(memfile(set, file)->name, what, part);
 }
 
 int64

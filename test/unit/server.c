@@ -18,6 +18,7 @@
 #include "miscadmin.h"
 #include "nodes/memnodes.h"
 #include "pgstat.h"
+#include "storage/fd.h"
 #include "storage/lwlock.h"
 
 #undef vprintf
@@ -368,6 +369,24 @@ ProcessInterrupts(void)
 void
 LWLockReleaseAll(void)
 {
+}
+
+/* Descriptors that are nobody's virtual file. */
+bool
+AcquireExternalFD(void)
+{
+	server_backend_only("a descriptor");
+	if (server.no_descriptors)
+		return false;
+	server.descriptors++;
+	return true;
+}
+
+void
+ReleaseExternalFD(void)
+{
+	server_backend_only("a descriptor");
+	server.descriptors--;
 }
 
 /* ---- values ---- */

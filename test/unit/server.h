@@ -43,6 +43,8 @@ typedef struct Server
 	int64		mapped;			/* bytes of mappings */
 	int64		mapped_peak;
 	int			files;			/* of memfiles.c */
+	int			descriptors;	/* AcquireExternalFD */
+	bool		no_descriptors; /* it refuses */
 	/* calls so far, and at which of them something happens; 0: never */
 	long		checks;			/* looks for interrupts, while cancel_at is set */
 	long		cancel_at;

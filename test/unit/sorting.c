@@ -20,6 +20,8 @@
 #include "../../src/file/reader.c"
 #endif
 #include "../../src/file/aio.c"
+#include "../../src/file/uring.c"
+#include "../../src/file/async.c"
 #include "../../src/file/writer.c"
 #include "../../src/key/normalize.c"
 #include "../../src/key/compare.c"
@@ -113,7 +115,7 @@ job_form(Job *j)
 	j->table.readied = false;
 	j->table.fetched = 0;
 	j->spec = fake_spec(&fake_keys[j->kind]);
-	j->files = ws_fileset_create(&j->wanted, 0, false);
+	j->files = ws_fileset_create(&j->wanted, 0);
 	f = j->formation = ws_formation_create(j->spec, j->spec->exact ? NULL : &j->table.keys, &j->wanted,
 										   &j->account, j->files, j->vectorised, j->expected, j->bytes);
 	j->passes = ws_passes_create(f, j->files);

@@ -101,7 +101,7 @@ static void
 merge_all(void *arg)
 {
 	WsKeySpec  *spec = fake_spec(&fake_keys[FAKE_EXACT]);
-	WsFileSet  *files = ws_fileset_create(&no_threads, 0, false);
+	WsFileSet  *files = ws_fileset_create(&no_threads, 0);
 	WsReader   *reader = ws_reader_plain(files, false);
 	WsMerge    *merge = ws_merge_create(spec, NULL, reader, g.nsources);
 	Size		capacity = ws_block_capacity(g.block_size);

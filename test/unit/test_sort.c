@@ -47,7 +47,7 @@ static Case c;
 static FakeTable table;
 static uint32 *order;
 static WsRequest request;
-static WsMergeReads reads = {WS_READ_ORDER, -1};	/* what it asks for */
+static WsMergeReads reads = {WS_READ_ORDER, -1, WS_READER_SYNC};	/* what it asks for */
 static Size block = 0;
 static AttrNumber attnos[FAKE_COLUMNS];
 static Oid	sortops[FAKE_COLUMNS];
@@ -322,7 +322,10 @@ all_faults(int kind, int threads, bool random_access, bool early)
 static void
 ways_to_read(void)
 {
-	const WsMergeReads ways[] = {{WS_READ_BLOCK, -1}, {WS_READ_DOUBLE, -1}, {WS_READ_ORDER, 0}, {WS_READ_ORDER, 2}};
+	const WsMergeReads ways[] = {
+		{WS_READ_BLOCK, -1, WS_READER_SYNC}, {WS_READ_DOUBLE, -1, WS_READER_LIBAIO},
+		{WS_READ_ORDER, 0, WS_READER_URING}, {WS_READ_ORDER, 2, WS_READER_SYNC}
+	};
 	Case		k = {.distinct = 100, .memory = 128 * 1024, .n = 16000, .expected = 10};
 	char		what[64];
 
@@ -342,7 +345,7 @@ ways_to_read(void)
 		reads = ways[way];
 		all_faults(FAKE_EXACT, 1, false, true);
 	}
-	reads = (WsMergeReads) {WS_READ_ORDER, -1};
+	reads = (WsMergeReads) {WS_READ_ORDER, -1, WS_READER_SYNC};
 }
 
 int
