@@ -6,6 +6,7 @@ and nothing is left behind."""
 import atexit
 import os
 import pwd
+import re
 import subprocess
 from collections import Counter
 
@@ -40,7 +41,7 @@ def ways():
             yield 'spool', WIDE, dict(common_, **{'wiscsort.record_store': 'spool'})
             yield 'heap', PLAIN, dict(common_, **{'wiscsort.record_store': 'heap'})
             yield 'keys', KEYS, dict(common_, **{'wiscsort.record_store': 'heap'})
-            for method in ('sync', 'libaio'):
+            for method in ('sync', 'libaio', 'io_uring'):
                 yield 'inline, ' + method, WIDE, dict(common_, **{
                     'wiscsort.record_store': 'inline', 'wiscsort.io_method': method})
     yield 'inline, blocks of 12 kB', WIDE, dict(threads(1), work_mem='1MB', **{
@@ -218,6 +219,7 @@ def damage_each(cluster, name, sql, settings, how):
         files = [f for f in cluster.temp_files() if os.path.getsize(os.path.join(cluster.data, f)) > 300000]
         if number >= len(files):
             break
+        lengths = {os.path.basename(f): os.path.getsize(os.path.join(cluster.data, f)) for f in files}
         how(os.path.join(cluster.data, files[number]))
         code, message = error(cur, 'FETCH ALL FROM c')
         if code is None and settings['work_mem'] == '64kB':
@@ -231,6 +233,10 @@ def damage_each(cluster, name, sql, settings, how):
               '%s\n%s\n%s of %s' % (code, message, files[number], files))
         check(len(others) <= 1 and (not others or '" or "' in about),
               '%s, %s, file %d: no other name, but of a block in two files' % (name, how.__name__, number), message)
+        place = re.search(r'at offset (\d+(?: or \d+)*)\.', message)
+        names, offsets = re.findall(r'pgsql_tmp\d+\.\d+', about), place.group(1).split(' or ') if place else []
+        check(len(names) == len(offsets) and all(int(o) < lengths.get(n, 0) for n, o in zip(names, offsets)),
+              '%s, %s, file %d: an offset in each file that is named' % (name, how.__name__, number), (message, lengths))
         if code == 'lost':
             return
         cur.execute('ROLLBACK')
