@@ -26,6 +26,7 @@ bool		ws_prefetch_joins = true;
 bool		ws_debug_force = false;
 int			ws_debug_again = -1;
 int			ws_debug_tie_keys = WS_TIE_KEYS_AUTO;
+int			ws_debug_extent = -1;
 
 static const struct config_enum_entry sort_kernels[] = {
 	{"auto", WS_KERNEL_AUTO, false},
@@ -179,6 +180,11 @@ ws_define_settings(void)
 							 "A developer option, for tests.  auto: by statistics.",
 							 &ws_debug_tie_keys, WS_TIE_KEYS_AUTO, tie_keys, PGC_USERSET,
 							 GUC_NOT_IN_SAMPLE, NULL, NULL, NULL);
+	DefineCustomIntVariable("wiscsort.debug_extent",
+							"Sets the extents by which files are striped over temp_tablespaces.",
+							"A developer option, for tests.  -1: chosen.  0: each file is in one tablespace.",
+							&ws_debug_extent, -1, -1, 1024 * 1024, PGC_USERSET,
+							GUC_UNIT_KB | GUC_NOT_IN_SAMPLE, NULL, NULL, NULL);
 
 	MarkGUCPrefixReserved("wiscsort");
 }

@@ -72,6 +72,7 @@ extern bool ws_prefetch_joins;
 extern bool ws_debug_force;
 extern int	ws_debug_again;
 extern int	ws_debug_tie_keys;	/* WsTieKeysSetting */
+extern int	ws_debug_extent;	/* kB; -1 = chosen, 0 = files are not striped */
 
 extern void ws_define_settings(void);
 

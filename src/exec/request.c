@@ -39,6 +39,13 @@
 /* Of a file of runs of rows so many times as much may stay in the page cache: what goes is read in order. */
 #define STAYS				3
 
+/*
+ * Bytes of an extent of a striped file.  So much may be on its way behind what is appended to a member
+ * (file/tempfile.c): with larger ones, members would wait for each other.
+ */
+#define EXTENT				((int64) 8 * 1024 * 1024)
+#define EXTENT_UNIT			((int64) 64 * 1024)
+
 #define ROW_OVERHEAD		14		/* bytes of a row in the spool beside its data */
 
 enum
@@ -305,6 +312,7 @@ ws_request_resolve(WsRequest *r)
 	r->vectorised = ws_sort_kernel != WS_KERNEL_TEMPLATE && ws_sort_has_vqsort();
 	r->direct_always = ws_direct_read == WS_DIRECT_ON;
 	r->direct_never = ws_direct_read == WS_DIRECT_OFF;
+	r->extent = ws_debug_extent < 0 ? EXTENT : TYPEALIGN(EXTENT_UNIT, (int64) ws_debug_extent * 1024);
 	r->reads.method = ws_merge_read == WS_MERGE_BLOCK ? WS_READ_BLOCK :
 		ws_merge_read == WS_MERGE_DOUBLE ? WS_READ_DOUBLE : WS_READ_ORDER;
 	r->reads.assist = ws_assist_blocks;

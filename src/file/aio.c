@@ -8,6 +8,7 @@
  *-------------------------------------------------------------------------
  */
 #include "file/queue.h"
+#include "file/stripe.h"
 
 #ifdef HAVE_LIBAIO
 #include <libaio.h>
@@ -16,20 +17,20 @@ typedef struct AioQueue
 {
 	WsQueue		queue;			/* must be first */
 	io_context_t context;
-	struct iocb iocbs[WS_DEPTH];	/* by the numbers of operations */
+	struct iocb iocbs[FLEXIBLE_ARRAY_MEMBER];	/* by the numbers of operations */
 } AioQueue;
 
 static bool
 open_aio(WsQueue *queue)
 {
-	return io_setup(WS_DEPTH, &((AioQueue *) queue)->context) == 0;
+	return io_setup(queue->depth, &((AioQueue *) queue)->context) == 0;
 }
 
 static int
 submit_aio(WsQueue *queue, WsOperation **operations, int n)
 {
 	AioQueue   *q = (AioQueue *) queue;
-	struct iocb *iocbs[WS_DEPTH];
+	struct iocb *iocbs[WS_DEPTH * WS_MOST_MEMBERS];
 	int			taken = 0;
 
 	for (int i = 0; i < n; i++)
@@ -37,7 +38,7 @@ submit_aio(WsQueue *queue, WsOperation **operations, int n)
 		const WsRead *read = operations[i]->read;
 
 		iocbs[i] = &q->iocbs[operations[i]->number];
-		io_prep_pread(iocbs[i], operations[i]->fd, read->buffer, read->bytes, read->offset);
+		io_prep_pread(iocbs[i], operations[i]->fd, read->buffer, read->bytes, operations[i]->offset);
 		iocbs[i]->data = operations[i];
 	}
 	while (taken < n)
@@ -70,7 +71,9 @@ end_aio(WsQueue *queue)
 	(void) io_destroy(((AioQueue *) queue)->context);
 }
 
-const WsQueueOps ws_queue_aio = {sizeof(AioQueue), open_aio, submit_aio, results_aio, end_aio};
+const WsQueueOps ws_queue_aio = {
+	sizeof(AioQueue), sizeof(struct iocb), open_aio, submit_aio, results_aio, end_aio
+};
 #else
-const WsQueueOps ws_queue_aio = {0, NULL, NULL, NULL, NULL};
+const WsQueueOps ws_queue_aio = {0, 0, NULL, NULL, NULL, NULL};
 #endif							/* HAVE_LIBAIO */

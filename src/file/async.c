@@ -8,16 +8,16 @@
  * not there into the cache, so that the device had to read each block twice.)
  *
  * Reads are given to a queue of the system (queue.h) several at a time, where there are several: each time
- * the device has to be told.  Those that come when WS_DEPTH are on their way wait until some have been
- * handed back.
+ * the device has to be told.  WS_DEPTH for each tablespace that the file is in may be on their way; those
+ * that come then wait until some have been handed back.
  *
- * A read that the device or the file system will not do so, or that was cancelled, is done as the plain
- * reader does it: when it is waited for.
+ * A read that the device or the file system will not do so, that was cancelled, or that is of bytes in two
+ * members of the file (fileset.c), is done as the plain reader does it: when it is waited for.
  *
  * Queues belong to the process and are used again, since ending one takes 10 ms and more.  They are taken
  * and given back by the backend alone; in between the reader's user may be a helper.
  *
- * Memory: WS_DEPTH operations, in CurrentMemoryContext; queues, in TopMemoryContext; address space as large
+ * Memory: as many operations, in CurrentMemoryContext; queues, in TopMemoryContext; address space as large
  * as the file, unless that is limited.  On error nothing may be on its way into memory that is given back:
  * the reader's memory context waits for it before it goes.
  *-------------------------------------------------------------------------
@@ -26,6 +26,7 @@
 #define _GNU_SOURCE				/* preadv2 */
 #endif
 #include "file/queue.h"
+#include "file/stripe.h"
 
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -50,17 +51,14 @@ typedef struct AsyncReader
 	WsReader	reader;			/* must be first */
 	MemoryContextCallback callback;
 	WsQueue    *queue;			/* or NULL: given back */
-	int			cached;			/* descriptors: through the page cache, and past it */
-	int			direct;
-	char	   *map;			/* of the file, to ask what is in the page cache; or NULL */
-	Size		map_bytes;
+	char	   *map[WS_MOST_MEMBERS];	/* of a member, to ask what is in the page cache; or NULL */
+	Size		map_bytes[WS_MOST_MEMBERS];
 	int			on_their_way;
-	WsOperation *ready[WS_DEPTH];	/* not given to the system yet */
+	WsOperation **ready;		/* not given to the system yet.  Room for as many as the queue has */
 	int			nready;
 	WsRead	   *later;			/* the first read that has not begun for want of an operation, or NULL */
 	WsOperation *free;
 	int			nfree;
-	WsOperation operations[WS_DEPTH];
 } AsyncReader;
 
 /* The kinds of queues, and those that nobody is using. */
@@ -92,30 +90,33 @@ start_async(WsReader *reader)
 	r->nready = 0;
 }
 
-/* Waits for at least so many results.  Callable from helpers. */
+/* Waits for at least so many results, or WS_DEPTH if that is less.  Callable from helpers. */
 static void
 take_results(AsyncReader *r, int least)
 {
-	r->on_their_way -= r->queue->ops->results(r->queue, least);
+	r->on_their_way -= r->queue->ops->results(r->queue, Min(least, WS_DEPTH));
 }
 
-/* A queue of a kind; NULL if the system gives none. */
+/* A queue of a kind, for `depth` reads at once; NULL if the system gives none. */
 static WsQueue *
-take_queue(WsReaderKind kind)
+take_queue(WsReaderKind kind, int depth)
 {
 	const WsQueueOps *ops = kinds[kind].ops;
-	WsQueue    *queue = kinds[kind].idle;
+	WsQueue    *queue;
 
 	if (ops == NULL || ops->open == NULL)
 		return NULL;
-	if (queue != NULL)
-	{
-		kinds[kind].idle = queue->next;
-		kinds[kind].nidle--;
-		return queue;
-	}
-	queue = MemoryContextAllocZero(TopMemoryContext, ops->bytes);
+	for (WsQueue **idle = &kinds[kind].idle; *idle != NULL; idle = &(*idle)->next)
+		if ((*idle)->depth == depth)
+		{
+			queue = *idle;
+			*idle = queue->next;
+			kinds[kind].nidle--;
+			return queue;
+		}
+	queue = MemoryContextAllocZero(TopMemoryContext, ops->bytes + depth * ops->operation_bytes);
 	queue->kind = kind;
+	queue->depth = depth;
 	queue->ops = ops;
 	if (!ops->open(queue))
 	{
@@ -125,19 +126,35 @@ take_queue(WsReaderKind kind)
 	return queue;
 }
 
-/* Gives back a queue that nothing is on its way in. */
+static void
+end_queue(WsQueue *queue)
+{
+	queue->ops->end(queue);
+	pfree(queue);
+}
+
+/* Gives back a queue that nothing is on its way in.  The one that has been idle the longest makes room. */
 static void
 give_queue_back(WsQueue *queue)
 {
-	if (kinds[queue->kind].nidle < MOST_IDLE && !queue->broken)
+	WsQueue   **last = &kinds[queue->kind].idle;
+
+	if (queue->broken)
 	{
-		queue->next = kinds[queue->kind].idle;
-		kinds[queue->kind].idle = queue;
-		kinds[queue->kind].nidle++;
+		end_queue(queue);
 		return;
 	}
-	queue->ops->end(queue);
-	pfree(queue);
+	if (kinds[queue->kind].nidle == MOST_IDLE)
+	{
+		while ((*last)->next != NULL)
+			last = &(*last)->next;
+		end_queue(*last);
+		*last = NULL;
+		kinds[queue->kind].nidle--;
+	}
+	queue->next = kinds[queue->kind].idle;
+	kinds[queue->kind].idle = queue;
+	kinds[queue->kind].nidle++;
 }
 
 /* Waits for what is on its way, and gives the queue back. */
@@ -152,24 +169,26 @@ end(void *arg)
 		take_results(r, r->on_their_way);
 	r->nready = 0;
 	r->later = NULL;
-	if (r->map != NULL)
-		munmap(r->map, r->map_bytes);
+	for (int i = 0; i < WS_MOST_MEMBERS; i++)
+		if (r->map[i] != NULL)
+			munmap(r->map[i], r->map_bytes[i]);
 	give_queue_back(r->queue);
 	r->queue = NULL;
 }
 
-/* Has the page cache all of a block? */
+/* Has the page cache all of a block, which is at `s`? */
 static bool
-is_cached(const AsyncReader *r, const WsRead *read)
+is_cached(const AsyncReader *r, const WsRead *read, const WsStretch *s)
 {
+	char	   *map = r->map[s->member];
 	Size		page = (Size) sysconf(_SC_PAGESIZE);
-	Size		begin = TYPEALIGN_DOWN(page, (Size) read->offset);
-	Size		end = (Size) read->offset + read->bytes;
+	Size		begin = TYPEALIGN_DOWN(page, (Size) s->offset);
+	Size		end = (Size) s->offset + read->bytes;
 	Size		n = (end - begin + page - 1) / page;
 	unsigned char there[MOST_PAGES];
 
-	if (r->map == NULL || end > r->map_bytes || n > MOST_PAGES ||
-		mincore(r->map + begin, end - begin, there) != 0)
+	if (map == NULL || end > r->map_bytes[s->member] || n > MOST_PAGES ||
+		mincore(map + begin, end - begin, there) != 0)
 		return false;
 	for (Size i = 0; i < n; i++)
 		if ((there[i] & 1) == 0)
@@ -179,12 +198,12 @@ is_cached(const AsyncReader *r, const WsRead *read)
 
 /* Reads what the page cache has at once; false if it has not all of it. */
 static bool
-read_cached(AsyncReader *r, WsRead *read)
+read_cached(AsyncReader *r, WsRead *read, const WsStretch *s)
 {
 	struct iovec to = {read->buffer, read->bytes};
 
-	if (!is_cached(r, read) ||
-		preadv2(r->cached, &to, 1, read->offset, RWF_NOWAIT) != (ssize_t) read->bytes)
+	if (!is_cached(r, read, s) ||
+		preadv2(s->cached, &to, 1, s->offset, RWF_NOWAIT) != (ssize_t) read->bytes)
 		return false;
 	ws_file_forget(r->reader.files, read->file, read->bytes, read->offset);
 	return true;
@@ -195,19 +214,23 @@ static void
 begin_read(AsyncReader *r, WsRead *read)
 {
 	WsOperation *o = r->free;
+	WsStretch	s;
 
-	if (read_cached(r, read))
+	if (!ws_file_stretch(r->reader.files, read->file, read->bytes, read->offset, &s))
+		return;
+	if (read_cached(r, read, &s))
 	{
 		read->data = read->buffer;
 		return;
 	}
-	if (read->offset % WS_IO_ALIGN != 0 || read->bytes % WS_IO_ALIGN != 0 ||
+	if (s.offset % WS_IO_ALIGN != 0 || read->bytes % WS_IO_ALIGN != 0 ||
 		(uintptr_t) read->buffer % WS_IO_ALIGN != 0)
 		return;
 	r->free = o->next;
 	r->nfree--;
 	o->read = read;
-	o->fd = r->direct;
+	o->fd = s.direct;
+	o->offset = s.offset;
 	o->done = false;
 	r->ready[r->nready++] = o;
 	read->operation = o;
@@ -254,7 +277,7 @@ finish_read(AsyncReader *r, WsOperation *o)
 		read->data = read->buffer;
 	}
 	else if (o->result == -EIO)
-		read->error = EIO;
+		read->error = ws_file_error(r->reader.files, read->file, read->offset, EIO);
 	o->next = r->free;
 	r->free = o;
 	r->nfree++;
@@ -293,11 +316,11 @@ close_async(WsReader *reader)
 static const WsReaderOps async = {submit_async, start_async, wait_async, close_async};
 
 /*
- * Maps the file, if that can be done, and address space is not limited.  Nothing is read there.  Without it
- * all blocks are read past the page cache.
+ * Maps a member, if that can be done, and address space is not limited.  Nothing is read there.  Without it
+ * all its blocks are read past the page cache.
  */
 static void
-map_file(AsyncReader *r)
+map_member(AsyncReader *r, int member, int fd)
 {
 	struct rlimit limit;
 	struct stat st;
@@ -305,18 +328,18 @@ map_file(AsyncReader *r)
 
 	if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
 		return;
-	if (fstat(r->cached, &st) != 0 || st.st_size == 0)
+	if (fstat(fd, &st) != 0 || st.st_size == 0)
 		return;
-	map = mmap(NULL, (size_t) st.st_size, PROT_READ, MAP_SHARED, r->cached, 0);
+	map = mmap(NULL, (size_t) st.st_size, PROT_READ, MAP_SHARED, fd, 0);
 	if (map == MAP_FAILED)
 		return;
-	r->map = map;
-	r->map_bytes = (Size) st.st_size;
+	r->map[member] = map;
+	r->map_bytes[member] = (Size) st.st_size;
 }
 
 /* A queue of the wanted kind, or else of another. */
 static WsQueue *
-take_any_queue(WsReaderKind wanted)
+take_any_queue(WsReaderKind wanted, int depth)
 {
 	WsQueue    *queue;
 
@@ -327,9 +350,9 @@ take_any_queue(WsReaderKind wanted)
 		kinds[kind].nidle = 0;
 	}
 	owner = getpid();
-	queue = take_queue(wanted);
+	queue = take_queue(wanted, depth);
 	for (int kind = 0; queue == NULL && kind < WS_READER_KINDS; kind++)
-		queue = take_queue(kind);
+		queue = take_queue(kind, depth);
 	return queue;
 }
 
@@ -344,17 +367,17 @@ ws_reader_async(WsFileSet *files, int file, bool helper_safe, WsReaderKind *kind
 {
 	WsReaderKind wanted = *kind;
 	AsyncReader *r;
-	int			cached;
-	int			direct_fd;
+	WsOperation *operations;
+	int			cached[WS_MOST_MEMBERS];
+	int			depth = 0;
 
 	*kind = WS_READER_SYNC;
-	if (wanted == WS_READER_SYNC)
+	if (wanted == WS_READER_SYNC || !ws_file_allow_direct(files, file, cached))
 		return NULL;
-	direct_fd = ws_file_direct(files, file, &cached);
-	if (direct_fd < 0)
-		return NULL;
+	for (int i = 0; i < WS_MOST_MEMBERS; i++)
+		depth += cached[i] >= 0 ? WS_DEPTH : 0;
 	r = palloc0(sizeof(AsyncReader));
-	r->queue = take_any_queue(wanted);
+	r->queue = take_any_queue(wanted, depth);
 	if (r->queue == NULL)
 	{
 		pfree(r);
@@ -364,16 +387,18 @@ ws_reader_async(WsFileSet *files, int file, bool helper_safe, WsReaderKind *kind
 	r->reader.ops = &async;
 	r->reader.files = files;
 	r->reader.helper_safe = helper_safe;
-	r->cached = cached;
-	r->direct = direct_fd;
-	map_file(r);
-	for (int i = 0; i < WS_DEPTH; i++)
+	for (int i = 0; i < WS_MOST_MEMBERS; i++)
+		if (cached[i] >= 0)
+			map_member(r, i, cached[i]);
+	r->ready = palloc(depth * sizeof(WsOperation *));
+	operations = palloc0(depth * sizeof(WsOperation));
+	for (int i = 0; i < depth; i++)
 	{
-		r->operations[i].number = i;
-		r->operations[i].next = r->free;
-		r->free = &r->operations[i];
+		operations[i].number = i;
+		operations[i].next = r->free;
+		r->free = &operations[i];
 	}
-	r->nfree = WS_DEPTH;
+	r->nfree = depth;
 	r->callback.func = end;
 	r->callback.arg = r;
 	MemoryContextRegisterResetCallback(CurrentMemoryContext, &r->callback);

@@ -15,7 +15,7 @@
 
 #include "file/reader.h"
 
-/* Reads on their way at once, at most. */
+/* Reads on their way at once, at most, for each tablespace that the file is in. */
 #define WS_DEPTH	64
 
 /* One read on its way. */
@@ -23,7 +23,8 @@ typedef struct WsOperation
 {
 	WsRead	   *read;
 	int			fd;				/* past the page cache */
-	int			number;			/* of this one, from 0, less than WS_DEPTH */
+	int64		offset;			/* in that */
+	int			number;			/* of this one, from 0, less than the queue's depth */
 	struct WsOperation *next;	/* of those that are free */
 	bool		done;
 	long		result;			/* bytes, or -errno */
@@ -35,6 +36,7 @@ typedef struct WsQueue
 {
 	const WsQueueOps *ops;
 	WsReaderKind kind;
+	int			depth;			/* reads at once, at most */
 	struct WsQueue *next;		/* of those that nobody is using */
 	bool		broken;			/* not to be used again */
 } WsQueue;
@@ -42,11 +44,15 @@ typedef struct WsQueue
 struct WsQueueOps
 {
 	Size		bytes;			/* of the struct */
+	Size		operation_bytes;	/* and for each read at once, behind it */
 	/* false if the system gives none; NULL: not built in */
 	bool		(*open) (WsQueue *queue);
 	/* gives the system reads, and returns how many of them, the first ones, it has taken */
 	int			(*submit) (WsQueue *queue, WsOperation **operations, int n);
-	/* waits for `least` of those, says what has come of them, and returns of how many; perhaps 0 */
+	/*
+	 * waits for `least` of those, WS_DEPTH at most, says what has come of them, and returns of how many;
+	 * perhaps 0
+	 */
 	int			(*results) (WsQueue *queue, int least);
 	/* nothing may be on its way */
 	void		(*end) (WsQueue *queue);

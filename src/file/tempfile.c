@@ -1,6 +1,8 @@
 /*-------------------------------------------------------------------------
  * tempfile.c - a temporary file: written in large pieces, read or mapped.
  *
+ * It lies in one tablespace whole; fileset.c makes one file of several.
+ *
  * Everything goes through PostgreSQL's virtual files, so that temp_file_limit,
  * temp_tablespaces, log_temp_files, pg_stat_database and the clean-up at
  * abort work as they do for core's own temporary files.  Blocks are counted
@@ -42,8 +44,6 @@
 /* Bytes that may be on their way to the device behind what is being appended. */
 #define BEHIND			((int64) 8 * 1024 * 1024)
 
-/* errno of a read that met the end of the file. */
-#define SHORT_FILE		(-1)
 #define TOO_SHORT		"It ends before the data that was written to it."
 
 /* Whoever deletes the memory context also ends mapping and descriptor. */
@@ -144,7 +144,7 @@ ws_tempfile_write(WsTempFile *tf, const void *data, Size bytes, int64 offset)
 }
 
 /*
- * Reads exactly `bytes` bytes at `offset`, and returns 0, an errno, or SHORT_FILE.  Raises and
+ * Reads exactly `bytes` bytes at `offset`, and returns 0, an errno, or WS_SHORT_FILE.  Raises and
  * counts nothing.
  * Callable from helpers if the file allows them.
  */
@@ -162,7 +162,7 @@ ws_tempfile_read(WsTempFile *tf, void *data, Size bytes, int64 offset)
 									WAIT_EVENT_BUFFILE_READ);
 
 		if (done <= 0)
-			return done == 0 ? SHORT_FILE : errno;
+			return done == 0 ? WS_SHORT_FILE : errno;
 		to += done;
 		offset += done;
 		bytes -= done;
@@ -194,13 +194,25 @@ ws_tempfile_write_failed(const WsTempFile *tf, int error)
 void
 ws_tempfile_read_failed(const WsTempFile *tf, int error, const char *where)
 {
-	if (error == SHORT_FILE)
+	if (error == WS_SHORT_FILE)
 		ws_corrupt(tf->name, TOO_SHORT, where);
 	errno = error;
 	ereport(ERROR,
 			(errcode_for_file_access(),
 			 errmsg("could not read from temporary file \"%s\": %m", tf->name),
 			 errdetail("The read was of %s.", where)));
+}
+
+/* Makes the descriptor that helpers need, which has been accounted for; false if the system has none. */
+static bool
+duplicate_descriptor(WsTempFile *tf)
+{
+	/* FileSize makes sure that the virtual file has a descriptor. */
+	if (FileSize(tf->file) >= 0)
+		tf->raw = dup(FileGetRawDesc(tf->file));
+	if (tf->raw < 0)
+		ReleaseExternalFD();
+	return tf->raw >= 0;
 }
 
 /*
@@ -210,16 +222,20 @@ ws_tempfile_read_failed(const WsTempFile *tf, int error, const char *where)
 bool
 ws_tempfile_allow_helpers(WsTempFile *tf)
 {
+	return tf->raw >= 0 || (AcquireExternalFD() && duplicate_descriptor(tf));
+}
+
+/* The same of a file for which there is no other way.  Raises an error if the system has none. */
+void
+ws_tempfile_require_helpers(WsTempFile *tf)
+{
 	if (tf->raw >= 0)
-		return true;
-	if (!AcquireExternalFD())
-		return false;
-	/* FileSize makes sure that the virtual file has a descriptor. */
-	if (FileSize(tf->file) >= 0)
-		tf->raw = dup(FileGetRawDesc(tf->file));
-	if (tf->raw < 0)
-		ReleaseExternalFD();
-	return tf->raw >= 0;
+		return;
+	ReserveExternalFD();
+	if (!duplicate_descriptor(tf))
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not open temporary file \"%s\" once more: %m", tf->name)));
 }
 
 /*
@@ -374,7 +390,7 @@ ws_raw_forget(int fd, Size bytes, int64 offset, int64 stays)
 		(void) posix_fadvise(fd, offset, bytes, POSIX_FADV_DONTNEED);
 }
 
-/* Reads; returns 0, an errno, or SHORT_FILE.  For helpers. */
+/* Reads; returns 0, an errno, or WS_SHORT_FILE.  For helpers. */
 int
 ws_raw_read(int fd, void *data, Size bytes, int64 offset)
 {
@@ -387,7 +403,7 @@ ws_raw_read(int fd, void *data, Size bytes, int64 offset)
 		if (done < 0 && errno == EINTR)
 			continue;
 		if (done <= 0)
-			return done < 0 ? errno : SHORT_FILE;
+			return done < 0 ? errno : WS_SHORT_FILE;
 		to += done;
 		offset += done;
 		bytes -= done;
@@ -431,6 +447,48 @@ ws_tempfile_charge(WsTempFile *tf)
 		(void) FileWrite(tf->file, &last, 1, tf->size - 1, WAIT_EVENT_BUFFILE_WRITE);
 }
 
+/* Raises the error of a file that has fewer than `bytes` bytes.  The virtual file has a descriptor then. */
+void
+ws_tempfile_check_length(const WsTempFile *tf, int64 bytes)
+{
+	int64		size = FileSize(tf->file);
+	char		where[WS_WHERE_BYTES];
+
+	if (size >= bytes)
+		return;
+	snprintf(where, sizeof(where), "at offset " INT64_FORMAT, Max(size, 0));
+	ws_corrupt(tf->name, TOO_SHORT, where);
+}
+
+/* Raises the error of a mapping that cannot be, from errno. */
+void
+ws_tempfile_cannot_map(const WsTempFile *tf)
+{
+	ereport(ERROR,
+			(errcode_for_file_access(),
+			 errmsg("could not map temporary file \"%s\": %m", tf->name)));
+}
+
+/*
+ * Maps `bytes` bytes at `offset` for reading to an address at which nothing else may be; both begin a page.
+ * Whose address space it is ends the mapping.
+ */
+void
+ws_tempfile_map_at(const WsTempFile *tf, char *address, Size bytes, int64 offset)
+{
+	ws_tempfile_check_length(tf, offset + (int64) bytes);
+	if (mmap(address, bytes, PROT_READ, MAP_SHARED | MAP_FIXED, FileGetRawDesc(tf->file),
+			 (off_t) offset) == MAP_FAILED)
+		ws_tempfile_cannot_map(tf);
+}
+
+/* Ends the mapping that ws_tempfile_map has made, if there is one. */
+void
+ws_tempfile_unmap(WsTempFile *tf)
+{
+	unmap((MappedTempFile *) tf);
+}
+
 /*
  * Maps the first `bytes` bytes for reading and returns the address, which is
  * valid until the next call, ws_tempfile_close, or the end of the memory
@@ -442,26 +500,15 @@ ws_tempfile_map(WsTempFile *tf, int64 bytes)
 {
 	MappedTempFile *m = (MappedTempFile *) tf;
 	void	   *base;
-	int64		size;
 
 	if (tf->mapping != NULL && tf->mapping->bytes == (Size) bytes)
 		return tf->mapping->base;
 	unmap(m);
 
-	/* FileSize also makes sure that the virtual file has a descriptor. */
-	size = FileSize(tf->file);
-	if (size < bytes)
-	{
-		char		where[WS_WHERE_BYTES];
-
-		snprintf(where, sizeof(where), "at offset " INT64_FORMAT, Max(size, 0));
-		ws_corrupt(tf->name, TOO_SHORT, where);
-	}
+	ws_tempfile_check_length(tf, bytes);
 	base = mmap(NULL, bytes, PROT_READ, MAP_SHARED, FileGetRawDesc(tf->file), 0);
 	if (base == MAP_FAILED)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not map temporary file \"%s\": %m", tf->name)));
+		ws_tempfile_cannot_map(tf);
 	(void) madvise(base, bytes, MADV_RANDOM);
 	m->mapping.base = base;
 	m->mapping.bytes = bytes;

@@ -8,6 +8,9 @@
 #include "os/os.h"
 #include "storage/fd.h"
 
+/* In the place of an errno: a read has met the end of the file. */
+#define WS_SHORT_FILE	(-1)
+
 typedef struct WsTempFile
 {
 	File		file;
@@ -21,6 +24,7 @@ typedef struct WsTempFile
 
 extern WsTempFile *ws_tempfile_create(const WsThreads *threads);
 extern bool ws_tempfile_allow_helpers(WsTempFile *tf);
+extern void ws_tempfile_require_helpers(WsTempFile *tf);
 extern void ws_tempfile_write(WsTempFile *tf, const void *data, Size bytes, int64 offset);
 extern void ws_tempfile_extend(WsTempFile *tf, Size bytes, int64 offset);
 extern void ws_tempfile_announce(WsTempFile *tf, Size bytes, int64 offset);
@@ -40,6 +44,10 @@ extern void ws_tempfile_count_read(Size bytes);
 extern void ws_tempfile_write_failed(const WsTempFile *tf, int error) __attribute__((noreturn));
 extern void ws_tempfile_read_failed(const WsTempFile *tf, int error, const char *where)
 			__attribute__((noreturn));
+extern void ws_tempfile_check_length(const WsTempFile *tf, int64 bytes);
+extern void ws_tempfile_cannot_map(const WsTempFile *tf) __attribute__((noreturn));
+extern void ws_tempfile_map_at(const WsTempFile *tf, char *address, Size bytes, int64 offset);
+extern void ws_tempfile_unmap(WsTempFile *tf);
 extern char *ws_tempfile_map(WsTempFile *tf, int64 bytes);
 extern void ws_tempfile_close(WsTempFile *tf);
 

@@ -44,7 +44,7 @@ open_uring(WsQueue *queue)
 
 	if (!AcquireExternalFD())
 		return false;
-	if (io_uring_queue_init(WS_DEPTH, ring, 0) != 0)
+	if (io_uring_queue_init((unsigned) queue->depth, ring, 0) != 0)
 	{
 		ReleaseExternalFD();
 		return false;
@@ -72,7 +72,7 @@ submit_uring(WsQueue *queue, WsOperation **operations, int n)
 		struct io_uring_sqe *sqe = io_uring_get_sqe(ring);	/* there are as many as operations */
 
 		io_uring_prep_read(sqe, operations[i]->fd, read->buffer, (unsigned) Min(read->bytes, INT_MAX),
-						   read->offset);
+						   operations[i]->offset);
 		io_uring_sqe_set_data(sqe, operations[i]);
 	}
 	while (taken < n && !queue->broken)
@@ -103,7 +103,7 @@ results_uring(WsQueue *queue, int least)
 	return (int) n;
 }
 
-const WsQueueOps ws_queue_uring = {sizeof(UringQueue), open_uring, submit_uring, results_uring, end_uring};
+const WsQueueOps ws_queue_uring = {sizeof(UringQueue), 0, open_uring, submit_uring, results_uring, end_uring};
 #else
-const WsQueueOps ws_queue_uring = {0, NULL, NULL, NULL, NULL};
+const WsQueueOps ws_queue_uring = {0, 0, NULL, NULL, NULL, NULL};
 #endif							/* HAVE_LIBURING */

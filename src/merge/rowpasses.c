@@ -1,8 +1,9 @@
 /*-------------------------------------------------------------------------
  * rowpasses.c - merges of runs of rows: into one run, and the final one.
  *
- * Memory goes to three things: a block of each run; blocks more to read ahead into (run/rowread.c), 64 unless
- * the request says otherwise; and, if the rest is enough for it, the buffers by which a merge gathers.
+ * Memory goes to three things: a block of each run; blocks more to read ahead into (run/rowread.c), 64 for
+ * each tablespace that the runs are in, unless the request says otherwise; and, if the rest is enough for it,
+ * the buffers by which a merge gathers.
  *
  * On error nothing is left that its owners do not clean up.
  *-------------------------------------------------------------------------
@@ -11,7 +12,7 @@
 
 #include "miscadmin.h"
 
-/* Blocks to read ahead into, unless a number was asked for. */
+/* Blocks to read ahead into, for each file that the runs are in, unless a number was asked for. */
 #define ASSIST			64
 
 /* Entries of rows moved from a merge to a run at a time. */
@@ -30,14 +31,14 @@ arrival_order(const void *a, const void *b)
 	return (x->arrival > y->arrival) - (x->arrival < y->arrival);
 }
 
-/* Sets how many blocks there have to be besides those of n runs, and how many are of use. */
+/* Sets how many blocks there have to be besides those of n runs in `width` files, and how many are of use. */
 static void
-blocks_ahead(const WsMergeReads *reads, int n, Size *least, Size *most)
+blocks_ahead(const WsMergeReads *reads, int n, int width, Size *least, Size *most)
 {
 	switch (reads->method)
 	{
 		case WS_READ_ORDER:
-			*most = reads->assist < 0 ? ASSIST : reads->assist;
+			*most = reads->assist < 0 ? (Size) ASSIST * width : (Size) reads->assist;
 			*least = Min(*most, 1);
 			break;
 		case WS_READ_BLOCK:
@@ -85,7 +86,7 @@ merge_row_runs(WsPasses *p, int n, Size memory, bool final)
 		ws_starts_free(f);
 	order = ws_rows_in_bytes(in) + f->max_starts * sizeof(WsBlockStart);
 	memory -= Min(order, memory / 2);
-	blocks_ahead(&f->row_reads, n, &least, &most);
+	blocks_ahead(&f->row_reads, n, ws_file_width(p->files, f->row_home.file), &least, &most);
 	if (gather + (n + Max(least, Min(most, AHEAD_FIRST))) * f->row_block > memory)
 		gather = 0;
 	buffers = (memory - Min(gather, memory)) / f->row_block;

@@ -170,6 +170,8 @@ typedef struct WsMapping
 	Size		bytes;
 	const char *name;			/* file's name; outlives the mapping */
 	bool		table;			/* a table's file, not a temporary one */
+	/* of a temporary file in several: the name of that which has this byte, and *at in it; or NULL */
+	const char *(*name_at) (const struct WsMapping *mapping, Size *at);
 	struct WsMapping *next;
 } WsMapping;
 
@@ -186,8 +188,9 @@ extern __thread const char *ws_fault_address;
 #define WS_UNREADABLE_PAGE "A page of it could not be read: " \
 	"it is shorter than what was written to it, or the device failed."
 
-/* Bytes that are enough for a place in a file, as messages name it. */
+/* Bytes that are enough for a place in a file, as messages name it; and for that without its offset. */
 #define WS_WHERE_BYTES	96
+#define WS_PART_BYTES	64
 
 extern void ws_corrupt(const char *filename, const char *what, const char *where) __attribute__((noreturn));
 extern void ws_bad_table(const char *filename) __attribute__((noreturn));

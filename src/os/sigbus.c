@@ -68,6 +68,8 @@ on_sigbus(int signo, siginfo_t *info, void *context)
 		if (addr >= m->base && addr < m->base + m->bytes)
 		{
 			char		where[WS_WHERE_BYTES];
+			const char *name;
+			Size		at;
 
 			if (m->table)
 			{
@@ -75,8 +77,10 @@ on_sigbus(int signo, siginfo_t *info, void *context)
 				LWLockReleaseAll();
 				ws_bad_table(m->name);
 			}
-			snprintf(where, sizeof(where), "at offset %zu", (Size) (addr - m->base));
-			ws_corrupt(m->name, WS_UNREADABLE_PAGE, where);
+			at = (Size) (addr - m->base);
+			name = m->name_at != NULL ? m->name_at(m, &at) : m->name;
+			snprintf(where, sizeof(where), "at offset %zu", at);
+			ws_corrupt(name, WS_UNREADABLE_PAGE, where);
 		}
 	}
 

@@ -52,7 +52,8 @@ typedef struct Run
 	uint32	   *units;			/* where its blocks are, one by one */
 	char	   *large;			/* for blocks that are larger than a buffer, or NULL */
 	int			error;			/* of a read, or 0 */
-	const char *wrong;			/* what a check found, or NULL */
+	const char *wrong;			/* what a check found in block number `block`, or NULL */
+	Size		wrong_bytes;	/* that it has looked at */
 } Run;
 
 struct WsRowsIn
@@ -355,9 +356,11 @@ enter_block(WsRowsIn *in, int run, Slot *b)
 	r->error = b->read.error;
 	if (r->error != 0)
 		return NULL;
+	r->wrong_bytes = b->read.bytes;
 	r->wrong = ws_rowblock_check_header(block, r->run.block_size, r->run.largest, r->run.number, r->block);
 	if (r->wrong == NULL && block->bytes > b->read.bytes)
 	{
+		r->wrong_bytes = block->bytes;
 		if (!read_rest(in, r, b, block->bytes))
 			return NULL;
 		else
@@ -461,16 +464,17 @@ ws_rows_in_raise(const WsRowsIn *in)
 	for (int i = 0; in->reader->failed && i < in->nruns; i++)
 	{
 		const Run  *r = &in->runs[i];
-		char		where[WS_WHERE_BYTES];
+		char		part[WS_PART_BYTES];
+		int64		offset;
 
 		if (r->error == 0 && r->wrong == NULL)
 			continue;
 		/* the block that was entered last: a run goes no further */
-		snprintf(where, sizeof(where), "block %u of run %u, at offset " INT64_FORMAT, r->block,
-				 r->run.number, (int64) r->units[r->block] * (int64) r->run.block_size);
+		offset = (int64) r->units[r->block] * (int64) r->run.block_size;
+		snprintf(part, sizeof(part), "block %u of run %u", r->block, r->run.number);
 		if (r->error != 0)
-			ws_file_read_failed(in->reader->files, r->run.file, r->error, where);
-		ws_file_corrupt(in->reader->files, r->run.file, r->wrong, where);
+			ws_file_read_failed(in->reader->files, r->run.file, r->error, offset, part);
+		ws_file_corrupt(in->reader->files, r->run.file, r->wrong_bytes, offset, r->wrong, part);
 	}
 }
 

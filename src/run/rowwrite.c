@@ -35,6 +35,7 @@ ws_rowfile_init(WsRowFile *home, WsFileSet *files, Size unit, WsAccount *account
 	memset(home, 0, sizeof(WsRowFile));
 	home->files = files;
 	home->file = ws_file_create(files);
+	ws_file_align(files, home->file, unit);
 	home->unit = unit;
 	home->account = account;
 }
@@ -375,7 +376,7 @@ ws_rows_write_end(WsRowWriter *w)
 	if (w->error != 0)
 		ws_file_write_failed(files, w->run.file, w->error);
 	if (w->wrong != NULL)
-		ws_file_corrupt(files, w->run.file, w->wrong, NULL);
+		ws_file_corrupt(files, w->run.file, 0, -1, w->wrong, NULL);
 	if (w->helper != NULL)
 		ws_file_appended(files, w->run.file, (Size) w->run.units * w->home->unit,
 						 (int64) w->end * w->home->unit);

@@ -181,19 +181,17 @@ ws_run_read_begin(WsRunReader *r, WsReader *reader, const WsRun *run, char *buff
 void
 ws_run_read_raise(const WsRunReader *r)
 {
-	char		where[WS_WHERE_BYTES];
+	char		part[WS_PART_BYTES];
 
 	if (r->error == 0 && r->wrong == NULL)
 		return;
 	if (r->asked < 0)
-		snprintf(where, sizeof(where), "the header of run %u, at offset " INT64_FORMAT,
-				 r->run.number, r->read.offset);
+		snprintf(part, sizeof(part), "the header of run %u", r->run.number);
 	else
-		snprintf(where, sizeof(where), "block " INT64_FORMAT " of run %u, at offset " INT64_FORMAT,
-				 r->asked, r->run.number, r->read.offset);
+		snprintf(part, sizeof(part), "block " INT64_FORMAT " of run %u", r->asked, r->run.number);
 	if (r->error != 0)
-		ws_file_read_failed(r->reader->files, r->run.file, r->error, where);
-	ws_file_corrupt(r->reader->files, r->run.file, r->wrong, where);
+		ws_file_read_failed(r->reader->files, r->run.file, r->error, r->read.offset, part);
+	ws_file_corrupt(r->reader->files, r->run.file, r->read.bytes, r->read.offset, r->wrong, part);
 }
 
 /* Reads block number `block`, of `bytes` bytes; false if that failed. */

@@ -45,6 +45,7 @@ ws_sorter_create(const WsRequest *request, TupleDesc desc, Relation rel)
 	sorter->first_key = sorter->spec->cols[0].attno - 1;
 	sorter->entry_bytes = sizeof(WsEntry) + ws_ties_bytes_per_entry(sorter->spec);
 	sorter->files = ws_fileset_create(&request->threads, request->stays);
+	ws_fileset_stripe(sorter->files, request->extent);
 	parts.spec = sorter->spec;
 	parts.files = sorter->files;
 	parts.account = &sorter->account;

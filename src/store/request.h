@@ -48,6 +48,7 @@ typedef struct WsRequest
 	int64		allowance;		/* bytes of a spool's file; with more, rows travel inside runs */
 	int64		found;			/* the same, whatever is expected */
 	int64		stays;			/* bytes of a file of runs of rows that may stay in the page cache */
+	int64		extent;			/* bytes by which files are striped over temp_tablespaces, or 0: not */
 	WsMergeReads reads;			/* how merges of runs of rows read */
 	Size		block;			/* bytes of a run's blocks, 0: chosen */
 	bool		again;			/* a sort whose spool has left the page cache may begin again */

@@ -16,15 +16,15 @@
 /* Rows longer than this are not copied. */
 #define COPY_LIMIT		2048
 
-/* Raises the error of a row, or of a page, that cannot be read.  `offset` in the file: -1 if not known. */
+/*
+ * Raises the error of a row, or of a page, that cannot be read.  `offset` in the file: one that is not there
+ * is not named.
+ */
 void
 ws_spool_damaged(const WsSpool *spool, const char *what, int64 offset)
 {
-	char		where[WS_WHERE_BYTES];
-
-	snprintf(where, sizeof(where), "at offset " INT64_FORMAT, offset);
 	if (spool->file >= 0)
-		ws_file_corrupt(spool->files, spool->file, what, offset >= 0 ? where : NULL);
+		ws_file_corrupt(spool->files, spool->file, 1, offset < spool->flushed ? offset : -1, what, NULL);
 	ws_corrupt("(in memory)", what, NULL);
 }
 

@@ -58,7 +58,7 @@ next_begin(const WsSpool *spool, int64 end)
 	uint32		bits;
 
 	if (here + (int64) sizeof(bits) > spool->flushed)
-		ws_spool_damaged(spool, "It ends before its last row.", here);
+		ws_spool_damaged(spool, "It ends before its last row.", Min(here, spool->flushed - 1));
 	memcpy(&bits, spool->map + here, sizeof(bits));
 	return bits != 0 ? here : (int64) TYPEALIGN(8, end) + 8 - WS_ROW_HEADER;
 }
@@ -112,7 +112,7 @@ ws_spool_scan(WsSpool *spool)
 
 	row = next_begin(spool, scan->end);
 	if (row + WS_ROW_HEADER > spool->flushed)
-		ws_spool_damaged(spool, "It ends before its last row.", row);
+		ws_spool_damaged(spool, "It ends before its last row.", Min(row, spool->flushed - 1));
 	if (spool->map[row + 4] == 0)	/* where a header has how long it is; a length is less than 4 GB */
 		row += sizeof(uint64);
 	ws_spool_tuple(spool, (uint64) (row + WS_ROW_HEADER) >> spool->shift, &scan->tuple);

@@ -65,6 +65,7 @@ class Session:
             settings['session_preload_libraries'] = 'wiscsort'
         settings.update(item.split('=', 1) for item in options.set)
         self.cluster = Cluster(options.pg_config, settings)
+        self.use_tablespaces(['stripe%d' % i for i in range(options.tablespaces)])
         self.ready, self.logged = {}, 0
         self.kernels = options.kernels
         if not options.core_only:
@@ -73,6 +74,13 @@ class Session:
             except BaseException:
                 self.close()
                 raise
+
+    def use_tablespaces(self, names):
+        """Temporary files are striped over these."""
+        for name in names:
+            self.cluster.tablespace(name)
+        if names:
+            self.cluster.restart({'temp_tablespaces': ','.join(names), 'wiscsort.debug_extent': '64kB'})
 
     def close(self):
         self.cluster.close()

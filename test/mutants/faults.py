@@ -376,17 +376,36 @@ fault('limit of 0 is no limit', FILE, 'if (temp_file_limit >= 0)', 'if (temp_fil
       'what the backend writes itself meets the limit later, at the end at the latest')
 fault('errno dropped', FILE, 'ws_tempfile_write_failed(const WsTempFile *tf, int error)\n{\nerrno = error;',
       'ws_tempfile_write_failed(const WsTempFile *tf, int error)\n{\n(void) error;', 't:limits/no_space')
-fault('end of a file is a read error', FILE, 'if (error == SHORT_FILE)', 'if (error == SHORT_FILE - 1)',
+fault('end of a file is a read error', FILE, 'if (error == WS_SHORT_FILE)', 'if (error == WS_SHORT_FILE - 1)',
       't:damage')
 fault("helpers' descriptor left open", FILE, 'close_descriptor(&m->tf.raw);', '{}', 't:faults')
 fault('direct descriptor left open', FILE, 'close_descriptor(&m->tf.direct);', '{}', 't:faults')
-fault('an error of reading is no error', FILE, 'return done < 0 ? errno : SHORT_FILE;', 'return 0;', 't:faults')
+fault('an error of reading is no error', FILE, 'return done < 0 ? errno : WS_SHORT_FILE;', 'return 0;', 't:faults')
 fault('mapping not announced', FILE, 'ws_sigbus_register(&m->mapping);', '', 't:damage')
 fault('charge forgotten', FILE, 'ws_tempfile_write(tf, "", 1, offset + bytes - 1);', '',
       't:limits sql:threads',
       'what the backend writes behind it is charged with all before it: only the last run escapes')
 FILE = 'file/fileset.c'
-fault('one file counted', FILE, 'bytes += set->files[i] != NULL ? set->files[i]->size : 0;', 'bytes = set->files[i]->size;', 'sql:explain')
+fault('one file counted', FILE, 'bytes += set->files[i]->members[j] != NULL ? set->files[i]->members[j]->size : 0;',
+      'bytes = set->files[i]->members[j] != NULL ? set->files[i]->members[j]->size : 0;', 't:stripe/accounting')
+fault('the first member has every error', FILE, 'int			number = abs(*error) >> MEMBER_SHIFT;',
+      'int			number = 0;', 't:stripe/damage')
+fault('blocks in two members', FILE, 'stripe->extent = Max(stripe->extent / (int64) unit, 1) * (int64) unit;', '{}',
+      reason='such reads are done in two parts: it costs time, and changes nothing else')
+fault('members that no helper may use', FILE, 'ws_tempfile_require_helpers(tf);', '{}', 't:stripe/same_rows')
+fault('a stretch in two members is taken for one', FILE,
+      'if (part.bytes != bytes || tf == NULL || tf->direct < 0)', 'if (tf == NULL || tf->direct < 0)',
+      't:stripe/same_rows')
+FILE = 'file/stripe.c'
+fault('an extent too short', FILE, 'part.bytes = Min(bytes, (Size) (s->extent - inside));',
+      'part.bytes = Min(bytes, (Size) s->extent);', 'unit:test_stripe unit:test_aio')
+fault('the open extent is not counted', FILE, 'length += size % s->extent;', '{}', 'unit:test_stripe')
+FILE = 'file/spaces.c'
+fault('any tablespace', FILE, 'while (before < n && turns[before] != space)', 'while (false)', 't:stripe/shares')
+FILE = 'file/extents.c'
+fault('a fault in the first member', FILE,
+      'return x->members[part.member]->name;',
+      'return x->members[0]->name;', 't:stripe/damage')
 FILE = 'file/writer.c'
 fault("spool's write error dropped", FILE, 'if (ws_helper_wait(h, &w->chore) && w->error != 0)',
       'if (ws_helper_wait(h, &w->chore) && w->error < 0)', 't:limits/no_space')
@@ -511,85 +530,3 @@ FILE = 'plan/paths.c'
 fault('column of an outer join is NOT NULL', 'plan/path.c',
       'if (rte->rtekind != RTE_RELATION || rte->inh || ws_var_nullable(root, var) ||',
       'if (rte->rtekind != RTE_RELATION || rte->inh ||', 'sql:plans sql:executor')
-
-# --- rows that travel: run/rowwrite.c, run/rowread.c, merge, store ------------
-
-FILE = 'run/rowwrite.c'
-fault('row entries not turned round', FILE, 'for (WsEntry *a = entries, *b = entries + w->nentries - 1; a < b; a++, b--)',
-      'for (WsEntry *a = entries, *b = entries + w->nentries - 1; a < b - 1; a++, b--)', 'unit:test_travel')
-fault('a row too many in a block', FILE,
-      'if (w->used > 0 && offset + bytes + w->nentries * sizeof(WsEntry) > room)',
-      'if (w->used > 0 && offset + bytes + w->nentries * sizeof(WsEntry) > room + 64)', 'unit:test_travel')
-fault('units of a large row', FILE, 'home->end += n;', 'home->end += 1;', 'sql:inline')
-fault('blocks that do not lie together', FILE, 'if (w->start > 0 && unit != w->first_unit + w->start / w->home->unit)',
-      'if (w->start > 0 && unit < w->first_unit)', 'unit:test_travel sql:inline')
-fault('the last block of rows', FILE, 'close_block(w, WS_ENTRY_MAX);', '{}', 'unit:test_travel')
-FILE = 'run/rowread.c'
-fault('a block of rows not checked', FILE, 'r->wrong = ws_rowblock_check(block);', 'r->wrong = NULL;', 'unit:test_travel')
-fault('another block of rows named', FILE,
-      'r->run.number, (int64) r->units[r->block] * (int64) r->run.block_size);',
-      'r->run.number, (int64) r->units[0] * (int64) r->run.block_size);', 't:damage')
-fault('another place for rows', FILE, 'int			place = WS_ARENAS + run;', 'int			place = WS_ARENAS;',
-      'unit:test_travel')
-fault('a block that could not wait, again', FILE, 'if (block < r->block)', 'if (block + 1 < r->block)',
-      'unit:test_travel sql:inline')
-fault('the rest of a large block', FILE, 'rest.read.offset += r->run.block_size;', 'rest.read.offset += 0;', 'sql:inline')
-fault('units freed by a helper', FILE, 'if (in->recycle)', 'if (true)', 'unit:test_travel sql:inline')
-FILE = 'merge/merge.c'
-fault('ties remember the row that was there', FILE, 'merge->tied[source].pointer = WS_POINTER_MASK;', '{}',
-      'unit:test_travel')
-fault('no wait for the next block', FILE, 'return s->rows != NULL && s->next == s->end && !ws_source_is_used_up(s);',
-      'return false;', 'unit:test_travel')
-FILE = 'merge/gather.c'
-fault('a block that is due', FILE, 'before -= before > 0;', 'before = ws_entry_int(WS_ENTRY_MAX);', 'unit:test_travel')
-FILE = 'store/carry.c'
-fault('a row in place is not waited for', FILE, 'b->skipped = c->held;', 'b->skipped = false;', 'sql:inline')
-FILE = 'store/travel.c'
-fault('length in front of a row', FILE, 'escape = *bytes >= LENGTH_ESCAPE ? sizeof(uint64) : 0;', 'escape = 0;', 'sql:inline')
-FILE = 'sort/sorter.c'
-fault('the arena is not changed', FILE, 'if (sorter->travels && sorter->turns != f->turns)',
-      'if (sorter->travels && sorter->turns + 1 < f->turns)', 'unit:test_travel')
-
-# --- beyond the page cache: file/async.c, store/spoolscan.c, sort/again.c, merges of few runs ------
-
-FILE = 'file/async.c'
-fault('reads are not waited for when memory goes', FILE, 'while (r->on_their_way > 0)', 'while (false)', 'unit:test_aio')
-fault('a read that failed is taken for one that was done', FILE, 'if (o->result == (long) read->bytes)',
-      'if (o->result != 0)', 'unit:test_aio')
-fault('the page cache is asked for what it has not', FILE, 'if (!is_cached(r, read) ||', 'if (', 'unit:test_aio')
-fault('a read that was refused is taken for one that was done', FILE, 'ws_operation_done(r->ready[taken], -EAGAIN);',
-      'ws_operation_done(r->ready[taken], (long) r->ready[taken]->read->bytes);', 'unit:test_aio')
-fault('reads that wait for an operation never begin', FILE, 'if (r->nfree >= BATCH && r->later != NULL)', 'if (false)',
-      'unit:test_aio')
-fault('a queue that has refused a read is used again', FILE,
-      'if (kinds[queue->kind].nidle < MOST_IDLE && !queue->broken)', 'if (kinds[queue->kind].nidle < MOST_IDLE)',
-      'unit:test_aio')
-fault('queues survive a fork', FILE, 'kinds[kind].idle = NULL;', '{}', 'unit:test_aio')
-fault('the other kind of queue is not asked', FILE, 'for (int kind = 0; queue == NULL && kind < WS_READER_KINDS; kind++)',
-      'for (int kind = 0; false && kind < WS_READER_KINDS; kind++)', 'unit:test_aio')
-FILE = 'file/uring.c'
-fault('a ring that has refused a read is given more', FILE, 'if (queue->broken)', 'if (false)', 'unit:test_aio')
-FILE = 'merge/rowpasses.c'
-fault('block starts are forgotten in any merge', FILE, 'if (final)', 'if (true)', 'unit:test_travel')
-FILE = 'sort/budget.c'
-fault('blocks as large as they were asked for', FILE,
-      'return TYPEALIGN_DOWN(WS_IO_ALIGN, CLAMP(asked, WS_IO_ALIGN, Max(memory / 8, WS_IO_ALIGN)));',
-      'return TYPEALIGN_DOWN(WS_IO_ALIGN, CLAMP(asked, WS_IO_ALIGN, Max(memory, WS_IO_ALIGN)));', 'unit:test_budget')
-FILE = 'store/spoolscan.c'
-fault('padding is taken for a row', FILE,
-      'return bits != 0 ? here : (int64) TYPEALIGN(8, end) + 8 - WS_ROW_HEADER;', 'return here;', 't:beyond/told')
-fault('a length is taken for a header', FILE, 'row += sizeof(uint64);', '{}', 't:beyond/told')
-fault('holes before they have been read', FILE, 'behind = TYPEALIGN_DOWN(PAGE_BYTES, scan->end);',
-      'behind = TYPEALIGN_DOWN(PAGE_BYTES, scan->end) + PUNCH_STEP;', 't:beyond/lost')
-FILE = 'sort/again.c'
-fault('a row is handed out twice', FILE, 'pass_over(sort->sorter, sort->rows_before - 1, slot);',
-      'pass_over(sort->sorter, sort->rows_before - 2, slot);', 'unit:test_again')
-fault('the mark is lost', FILE, 's->mark_position = first->mark_position;', '{}', 'unit:test_again t:beyond/places')
-FILE = 'merge/passes.c'
-fault('the youngest runs are merged', FILE, 'memcpy(runs, f->runs + end - n, n * sizeof(WsRun));',
-      'memcpy(runs, f->runs, n * sizeof(WsRun));', 'unit:test_travel')
-FILE = 'run/formation.c'
-fault('a helper writes before its turn', FILE,
-      'if (write && (f->spec->exact || p->settled) && !older_waits(f, p) && ws_emit_by_helper(f))',
-      'if (write && (f->spec->exact || p->settled) && ws_emit_by_helper(f))',
-      reason='runs are out of order only if a descriptor for the helper comes free between two pieces')

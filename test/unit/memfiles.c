@@ -160,6 +160,24 @@ ws_file_create(WsFileSet *set)
 }
 
 void
+ws_fileset_stripe(WsFileSet *set, int64 extent)
+{
+}
+
+void
+ws_file_align(WsFileSet *set, int file, Size unit)
+{
+	if (memfile(set, file)->size > 0)
+		server_die("%s is not empty", memfile(set, file)->name);
+}
+
+int
+ws_file_width(const WsFileSet *set, int file)
+{
+	return 1;
+}
+
+void
 ws_file_drop(WsFileSet *set, int file)
 {
 	MemFile    *f = memfile(set, file);
@@ -275,12 +293,24 @@ ws_file_appended(WsFileSet *set, int file, Size bytes, int64 size)
 }
 
 #ifndef WS_REAL_DESCRIPTORS
-int
-ws_file_direct(WsFileSet *set, int file, int *cached)
+bool
+ws_file_allow_direct(WsFileSet *set, int file, int *cached)
 {
-	return -1;
+	return false;
+}
+
+bool
+ws_file_stretch(const WsFileSet *set, int file, Size bytes, int64 offset, WsStretch *stretch)
+{
+	return false;
 }
 #endif
+
+int
+ws_file_error(const WsFileSet *set, int file, int64 offset, int error)
+{
+	return error;
+}
 
 void
 ws_file_read_ahead(WsFileSet *set, int file, Size bytes, int64 offset)
@@ -344,7 +374,7 @@ char *
 ws_file_map(WsFileSet *set, int file, int64 bytes)
 {
 	if (memfile(set, file)->size < bytes)
-		ws_file_read_failed(set, file, SHORT_FILE, "its end");
+		ws_file_read_failed(set, file, SHORT_FILE, 0, "its end");
 	return memfile(set, file)->bytes;
 }
 
@@ -358,10 +388,10 @@ ws_file_write_failed(const WsFileSet *set, int file, int error)
 }
 
 void
-ws_file_read_failed(const WsFileSet *set, int file, int error, const char *where)
+ws_file_read_failed(const WsFileSet *set, int file, int error, int64 offset, const char *part)
 {
 	if (error == SHORT_FILE)
-		ws_file_corrupt(set, file, "It ends before the data that was written to it.", where);
+		ws_file_corrupt(set, file, 0, -1, "It ends before the data that was written to it.", part);
 	errno = error;
 	ereport(ERROR,
 			(errcode_for_file_access(),
@@ -369,9 +399,11 @@ ws_file_read_failed(const WsFileSet *set, int file, int error, const char *where
 }
 
 void
-ws_file_corrupt(const WsFileSet *set, int file, const char *what, const char *where)
+ws_file_corrupt(const WsFileSet *set, int file, Size bytes, int64 offset, const char *what, const char *part)
 {
-	ws_corrupt(memfile(set, file)->name, what, where);
+	if (offset + (int64) bytes > Max(memfile(set, file)->size, 1))
+		server_die("%s is damaged behind its end", memfile(set, file)->name);
+	ws_corrupt(memfile(set, file)->name, what, part);
 }
 
 int64

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  * test_aio.c - the reader that has many reads on their way (file/async.c), over a file of this directory's
- * file system and both queues of the system, libaio and io_uring.
+ * file system, or over several that are one, and both queues of the system, libaio and io_uring.
  *
  * What it brings must be what the file has, in the order in which it was asked for, with any number of reads
  * on their way, in the page cache and not; reads that cannot be done so are done otherwise; and nothing may
@@ -15,6 +15,7 @@
 #include "../../src/os/helper.c"
 #include "../../src/os/sigbus.c"
 #include "../../src/file/reader.c"
+#include "../../src/file/stripe.c"
 
 #include <signal.h>
 #include <sys/time.h>
@@ -90,20 +91,33 @@ test_submit(struct io_uring *ring)
 #define BLOCKS	2048
 #define READS	200
 
-static int	cached_fd = -1;
-static int	direct_fd = -1;
+static WsStripe stripe;
+static int	cached_fd[WS_MOST_MEMBERS];
+static int	direct_fd[WS_MOST_MEMBERS];
 static WsFileSet *files;
 static char *content;
+static long split;				/* reads that were of bytes in two files */
 
 /* The kind that is tested, and its name. */
 static WsReaderKind tested;
 static const char *name;
 
-int
-ws_file_direct(WsFileSet *set, int file, int *cached)
+bool
+ws_file_allow_direct(WsFileSet *set, int file, int *cached)
 {
-	*cached = cached_fd;
-	return direct_fd;
+	for (int i = 0; i < WS_MOST_MEMBERS; i++)
+		cached[i] = i < stripe.width ? cached_fd[i] : -1;
+	return direct_fd[0] >= 0;
+}
+
+bool
+ws_file_stretch(const WsFileSet *set, int file, Size bytes, int64 offset, WsStretch *stretch)
+{
+	WsPart		part = ws_stripe_part(&stripe, bytes, offset);
+
+	*stretch = (WsStretch) {part.member, cached_fd[part.member], direct_fd[part.member], part.offset};
+	split += part.bytes != bytes;
+	return part.bytes == bytes;
 }
 
 /* A reader of the kind that is tested, or NULL. */
@@ -121,29 +135,50 @@ make_reader(void)
 	return reader;
 }
 
-/* Nothing of the file is in the page cache. */
+/* Nothing of the files is in the page cache. */
 static void
 drop(void)
 {
-	(void) posix_fadvise(cached_fd, 0, 0, POSIX_FADV_DONTNEED);
+	for (int i = 0; i < stripe.width; i++)
+		(void) posix_fadvise(cached_fd[i], 0, 0, POSIX_FADV_DONTNEED);
 }
 
-/* The same bytes in a file, and in a file in memory, from which it is read otherwise. */
+/* Writes what has to be in a file. */
 static void
-make_files(void)
+write_member(int i)
+{
+	WsPart		part;
+
+	for (Size at = 0; at < (Size) BLOCKS * BLOCK; at += part.bytes)
+	{
+		part = ws_stripe_part(&stripe, (Size) BLOCKS * BLOCK - at, at);
+		if (part.member == i &&
+			pwrite(cached_fd[i], content + at, part.bytes, part.offset) != (ssize_t) part.bytes)
+			server_die("no file could be written in test/unit");
+	}
+	if (fsync(cached_fd[i]) != 0)
+		server_die("no file could be synced in test/unit");
+}
+
+/* The same bytes in `width` files, and in a file in memory, from which it is read otherwise. */
+static void
+make_files(int width)
 {
 	static const WsThreads no_threads = {0};
-	char		path[] = "test/unit/aio.XXXXXX";
-	int			fd = mkstemp(path);
 
+	stripe = (WsStripe) {width, 60 * BLOCK};
 	content = aligned_alloc(BLOCK, (size_t) BLOCKS * BLOCK);
 	for (Size i = 0; i < (Size) BLOCKS * BLOCK; i++)
 		content[i] = (char) (i / BLOCK * 7 + i % 251);
-	if (fd < 0 || write(fd, content, (size_t) BLOCKS * BLOCK) != (ssize_t) BLOCKS * BLOCK || fsync(fd) != 0)
-		server_die("no file could be written in test/unit");
-	cached_fd = fd;
-	direct_fd = open(path, O_RDONLY | O_DIRECT);
-	unlink(path);
+	for (int i = 0; i < width; i++)
+	{
+		char		path[] = "test/unit/aio.XXXXXX";
+
+		cached_fd[i] = mkstemp(path);
+		write_member(i);
+		direct_fd[i] = open(path, O_RDONLY | O_DIRECT);
+		unlink(path);
+	}
 	files = ws_fileset_create(&no_threads, 0);
 	ws_file_create(files);
 	ws_file_write(files, 0, content, (Size) BLOCKS * BLOCK, 0);
@@ -187,21 +222,26 @@ static long
 resident(void)
 {
 	static unsigned char there[BLOCKS];
-	void	   *map = mmap(NULL, (size_t) BLOCKS * BLOCK, PROT_READ, MAP_SHARED, cached_fd, 0);
 	long		n = 0;
 
-	if (map == MAP_FAILED || mincore(map, (size_t) BLOCKS * BLOCK, there) != 0)
-		server_die("mincore does not work here");
-	for (int i = 0; i < BLOCKS; i++)
-		n += there[i] & 1;
-	munmap(map, (size_t) BLOCKS * BLOCK);
+	for (int i = 0; i < stripe.width; i++)
+	{
+		Size		bytes = (Size) ws_stripe_length(&stripe, (int64) BLOCKS * BLOCK, i);
+		void	   *map = mmap(NULL, bytes, PROT_READ, MAP_SHARED, cached_fd[i], 0);
+
+		if (map == MAP_FAILED || mincore(map, bytes, there) != 0)
+			server_die("mincore does not work here");
+		for (Size j = 0; j < bytes / BLOCK; j++)
+			n += there[j] & 1;
+		munmap(map, bytes);
+	}
 	return n;
 }
 
 static void
 reads(bool dropped)
 {
-	const int	depths[] = {1, 2, 63, 64, 65, READS};
+	const int	depths[] = {1, 2, 63, 64, 65, 191, 192, 193, READS};
 
 	for (int i = 0; i < lengthof(depths); i++)
 		for (int odd = 0; odd < 2; odd++)
@@ -211,16 +251,17 @@ reads(bool dropped)
 
 			if (dropped)
 				drop();
-			given = 0;
+			given = split = 0;
 			reader = make_reader();
 			wrong = reader == NULL ? -1 : read_at_random(reader, depths[i], odd);
 			CHECK(wrong == 0 && ((AsyncReader *) reader)->on_their_way == 0 && reader->bytes > 0,
-				  "%s: %s, %d at once%s: %ld wrong", name, dropped ? "from the device" : "from the page cache",
-				  depths[i], odd ? ", not aligned" : "", wrong);
+				  "%s: %s, %d at once%s, %d files: %ld wrong", name,
+				  dropped ? "from the device" : "from the page cache", depths[i], odd ? ", not aligned" : "",
+				  stripe.width, wrong);
 			if (dropped && !odd)
-				CHECK(given == READS && resident() == 0,
-					  "%s: all are given to the system, past the page cache: %ld, %ld blocks", name, given,
-					  resident());
+				CHECK(given == READS - split && (split > 0) == (stripe.width > 1) && resident() == 0,
+					  "%s: all in one file are given to the system, past the page cache: %ld, %ld not, %ld blocks",
+					  name, given, split, resident());
 			if (reader != NULL)
 				reader->ops->close(reader);
 		}
@@ -291,7 +332,7 @@ left_alone(bool closed)
 static void
 refused(void)
 {
-	int			direct = direct_fd;
+	int			direct[WS_MOST_MEMBERS];
 	WsReader   *reader;
 	WsRead		read = {.offset = (int64) (BLOCKS - 1) * BLOCK, .bytes = 2 * BLOCK,
 	.buffer = aligned_alloc(BLOCK, 2 * BLOCK)};
@@ -303,18 +344,21 @@ refused(void)
 		  "%s: a read behind the file's end: error %d", name, read.error);
 	reader->ops->close(reader);
 
-	direct_fd = -1;
+	memcpy(direct, direct_fd, sizeof(direct));
+	direct_fd[0] = -1;
 	CHECK(ws_reader_async(files, 0, true, &kind) == NULL && kind == WS_READER_SYNC,
 		  "%s: no descriptor: no reader", name);
 
 	/* one that may not be read from: each read is refused, and done otherwise */
-	direct_fd = open("/dev/null", O_WRONLY);
+	for (int i = 0; i < stripe.width; i++)
+		direct_fd[i] = open("/dev/null", O_WRONLY);
 	drop();
 	reader = make_reader();
 	CHECK(read_at_random(reader, 64, false) == 0, "%s: reads that the system refuses are done otherwise", name);
 	reader->ops->close(reader);
-	close(direct_fd);
-	direct_fd = direct;
+	for (int i = 0; i < stripe.width; i++)
+		close(direct_fd[i]);
+	memcpy(direct_fd, direct, sizeof(direct));
 	free(read.buffer);
 }
 
@@ -329,8 +373,9 @@ cut(void)
 	long		wrong = 0;
 
 	memset(buffer, 0x44, (size_t) 6 * BLOCK);
-	if (ftruncate(cached_fd, (off_t) left) != 0)
-		server_die("a file could not be made shorter");
+	for (int i = 0; i < stripe.width; i++)
+		if (ftruncate(cached_fd[i], (off_t) ws_stripe_length(&stripe, (int64) left, i)) != 0)
+			server_die("a file could not be made shorter");
 	files->files[0].size = (int64) left;
 	drop();
 	for (int i = 0; i < 3; i++)
@@ -345,8 +390,8 @@ cut(void)
 	wrong += memcmp(buffer, content + reads[0].offset, 2 * BLOCK) != 0;
 	CHECK(wrong == 0, "%s: a file that has become shorter", name);
 	reader->ops->close(reader);
-	if (pwrite(cached_fd, content + left, (size_t) BLOCKS * BLOCK - left, left) < 0 || fsync(cached_fd) != 0)
-		server_die("a file could not be made longer");
+	for (int i = 0; i < stripe.width; i++)
+		write_member(i);
 	files->files[0].size = (int64) BLOCKS * BLOCK;
 	free(buffer);
 }
@@ -523,21 +568,68 @@ many(void)
 		  (int) lengthof(readers), kinds[tested].nidle);
 }
 
+/* Ends the queues of the tested kind that nobody is using. */
 static void
-all_of_it(void *arg)
+end_idle(void)
+{
+	WsQueue    *queue;
+
+	while ((queue = kinds[tested].idle) != NULL)
+	{
+		kinds[tested].idle = queue->next;
+		end_queue(queue);
+	}
+	kinds[tested].nidle = 0;
+}
+
+/* One that nobody is using, if the system gives it. */
+static void
+make_idle(void)
+{
+	WsReader   *reader = make_reader();
+
+	if (reader != NULL)
+		reader->ops->close(reader);
+}
+
+/* Queues for other numbers of reads at once make room for each other, and none is taken for another. */
+static void
+other_depths(void)
+{
+	long		wrong = 0;
+
+	for (int depth = WS_DEPTH; depth <= 12 * WS_DEPTH; depth += WS_DEPTH)
+	{
+		WsQueue    *queue = take_queue(tested, depth);
+
+		wrong += queue == NULL || queue->depth != depth;
+		if (queue != NULL)
+			give_queue_back(queue);
+		wrong += kinds[tested].nidle > MOST_IDLE || kinds[tested].idle != queue;
+	}
+	wrong += kinds[tested].nidle != MOST_IDLE;
+	CHECK(wrong == 0, "%s: queues of other depths: %ld wrong", name, wrong);
+	end_idle();
+	make_idle();
+}
+
+static void
+all_of_it(void *width)
 {
 	static const char *const names[WS_READER_KINDS] = {"sync", "libaio", "io_uring"};
 	WsReader   *reader;
 
-	make_files();
-	if (direct_fd < 0)
+	make_files(*(int *) width);
+	if (direct_fd[0] < 0)
 	{
 		printf("ok - skipped: files of test/unit cannot be read past the page cache\n");
 		return;
 	}
 	for (tested = WS_READER_LIBAIO; tested < WS_READER_KINDS; tested++)
-		if ((reader = make_reader()) != NULL)
-			reader->ops->close(reader);
+	{
+		end_idle();
+		make_idle();
+	}
 	for (tested = WS_READER_LIBAIO; tested < WS_READER_KINDS; tested++)
 	{
 		name = names[tested];
@@ -560,6 +652,7 @@ all_of_it(void *arg)
 		interrupted();
 		forked();
 		many();
+		other_depths();
 	}
 }
 
@@ -567,6 +660,7 @@ int
 main(void)
 {
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	CHECK(server_try(all_of_it, NULL), "no error (%s)", server.message);
+	for (int width = 1; width <= 3; width += 2)
+		CHECK(server_try(all_of_it, &width), "no error (%s)", server.message);
 	return failures != 0;
 }
