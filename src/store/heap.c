@@ -197,6 +197,7 @@ fill(WsHeap *h)
 
 	h->first += h->rows;
 	h->head = h->prefetched = 0;
+	h->announced = false;
 	h->order = ws_heap_order_next(h->source, affordable(h, h->batch), &h->rows, &wanted);
 	if (h->rows == 0)
 	{
@@ -236,6 +237,8 @@ prefetch_copies(WsHeap *h)
 {
 	Size		end = Min(h->prefetched + GROUP, h->rows);
 
+	if (h->direct == NULL && !h->announced)
+		h->announced = ws_heap_announce(h);
 	for (Size i = h->prefetched; i < end; i++)
 	{
 		const char *row = h->arena + (Size) h->where[i] * MAXIMUM_ALIGNOF;

@@ -44,6 +44,7 @@ typedef void (*WsUseBuffer) (void *arg, Buffer buffer);
 
 extern void ws_read_blocks(Relation rel, BufferAccessStrategy strategy, WsNextBlock next,
 						   WsUseBuffer use, void *arg);
+extern void ws_announce_blocks(Relation rel, WsNextBlock next, void *arg);
 
 /* ---- heap_table.c: a table whose rows are fetched ---- */
 typedef struct WsHeapTable
@@ -87,6 +88,7 @@ typedef struct WsHeapOrder
 extern WsHeapOrder *ws_heap_order_create(const WsStoreContext *context, WsStream *stream, Size max_rows);
 extern WsEntry *ws_heap_order_next(WsHeapOrder *o, Size rows, Size *n, Size *wanted);
 extern void ws_heap_order_ahead(WsHeapOrder *o, Size rows);
+extern const WsEntry *ws_heap_order_look(const WsHeapOrder *o, Size *n);
 extern void ws_heap_order_stop(WsHeapOrder *o);
 
 /* ---- heap.c: the next rows in output order, fetched in block order ---- */
@@ -159,6 +161,7 @@ typedef struct WsHeap
 	Size		rows;			/* in it */
 	Size		head;			/* the next to hand out */
 	Size		prefetched;		/* of the copies, the CPU has been asked for */
+	bool		announced;		/* the system knows the first blocks of the window to come */
 	Size		batch;			/* rows to ask for next time */
 	const WsEntry *order;		/* by row: (pointer, position), in block order; until ws_heap_order_ahead */
 	uint32	   *where;			/* by position: place in the arena */
@@ -188,6 +191,7 @@ typedef struct WsHeap
 #define WS_ROW_FRONT		(UNSTORED - sizeof(uint64))
 
 extern void ws_heap_fetch(WsHeap *h);
+extern bool ws_heap_announce(WsHeap *h);
 extern void ws_heap_fetch_single(WsHeap *h, uint64 pointer);
 
 /* ---- heap.c ---- */

@@ -35,7 +35,8 @@ next_block(ReadStream *stream, void *private, void *per_buffer_data)
 
 #else
 
-#define AHEAD	32				/* blocks the system is told of */
+/* Blocks the system is told of.  With 32, bench/windows read a fifth less at 4 MB. */
+#define AHEAD	64
 
 /* The blocks to come, a ring. */
 typedef struct Stream
@@ -66,6 +67,17 @@ look_ahead(Stream *s)
 }
 
 #endif
+
+/* Tells the system of the first blocks that a call of ws_read_blocks is going to want; `next` as there. */
+void
+ws_announce_blocks(Relation rel, WsNextBlock next, void *arg)
+{
+#ifndef WS_HAVE_READ_STREAM
+	Stream		s = {.rel = rel, .next = next, .arg = arg};
+
+	look_ahead(&s);
+#endif
+}
 
 /*
  * Calls use(arg, buffer) for each of the blocks of `rel` that next(arg) returns

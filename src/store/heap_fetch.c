@@ -297,6 +297,45 @@ fetch_group(WsHeap *h, bool touched)
 											RBM_NORMAL, h->strategy), h->blocks[i].from);
 }
 
+/* The blocks of a window to come. */
+typedef struct Coming
+{
+	const WsEntry *order;
+	const WsEntry *end;
+} Coming;
+
+static BlockNumber
+coming_block(void *arg)
+{
+	Coming	   *c = arg;
+	BlockNumber block;
+
+	if (c->order == c->end)
+		return InvalidBlockNumber;
+	block = ws_pointer_block(c->order->hi);
+	while (c->order < c->end && ws_pointer_block(c->order->hi) == block)
+		c->order++;
+	return block;
+}
+
+/*
+ * Tells the system of the next window's first blocks, while this one is being handed out, so that the device
+ * is not idle meanwhile; false if the helper does not have their order yet.
+ */
+bool
+ws_heap_announce(WsHeap *h)
+{
+	Size		n;
+	const WsEntry *order = ws_heap_order_look(h->source, &n);
+	Coming		coming;
+
+	if (order == NULL)
+		return false;
+	coming = (Coming) {order, order + n};
+	ws_announce_blocks(h->rel, coming_block, &coming);
+	return true;
+}
+
 /* Copies the rows of all entries of the window, which are in block order, into the arena. */
 void
 ws_heap_fetch(WsHeap *h)

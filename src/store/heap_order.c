@@ -125,6 +125,20 @@ ws_heap_order_ahead(WsHeapOrder *o, Size rows)
 	o->started = true;
 }
 
+/*
+ * The pointers that ws_heap_order_next is going to return, and in *n how many: if the helper has them by now,
+ * otherwise NULL.
+ */
+const WsEntry *
+ws_heap_order_look(const WsHeapOrder *o, Size *n)
+{
+	if (!o->started || !ws_chore_is_done(&o->chore))
+		return NULL;
+	pg_read_barrier();
+	*n = o->rows;
+	return o->entries;
+}
+
 /* Stops the helper. */
 void
 ws_heap_order_stop(WsHeapOrder *o)
