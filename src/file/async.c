@@ -376,22 +376,28 @@ ws_reader_async(WsFileSet *files, int file, bool helper_safe, WsReaderKind *kind
 		return NULL;
 	for (int i = 0; i < WS_MOST_MEMBERS; i++)
 		depth += cached[i] >= 0 ? WS_DEPTH : 0;
+	/* nothing is raised between taking a queue and the callback that gives it back */
 	r = palloc0(sizeof(AsyncReader));
+	r->ready = palloc(depth * sizeof(WsOperation *));
+	operations = palloc0(depth * sizeof(WsOperation));
 	r->queue = take_any_queue(wanted, depth);
 	if (r->queue == NULL)
 	{
+		pfree(operations);
+		pfree(r->ready);
 		pfree(r);
 		return NULL;
 	}
 	*kind = r->queue->kind;
+	r->callback.func = end;
+	r->callback.arg = r;
+	MemoryContextRegisterResetCallback(CurrentMemoryContext, &r->callback);
 	r->reader.ops = &async;
 	r->reader.files = files;
 	r->reader.helper_safe = helper_safe;
 	for (int i = 0; i < WS_MOST_MEMBERS; i++)
 		if (cached[i] >= 0)
 			map_member(r, i, cached[i]);
-	r->ready = palloc(depth * sizeof(WsOperation *));
-	operations = palloc0(depth * sizeof(WsOperation));
 	for (int i = 0; i < depth; i++)
 	{
 		operations[i].number = i;
@@ -399,8 +405,5 @@ ws_reader_async(WsFileSet *files, int file, bool helper_safe, WsReaderKind *kind
 		r->free = &operations[i];
 	}
 	r->nfree = depth;
-	r->callback.func = end;
-	r->callback.arg = r;
-	MemoryContextRegisterResetCallback(CurrentMemoryContext, &r->callback);
 	return &r->reader;
 }

@@ -22,7 +22,6 @@
 #include "file/tempfile.h"
 
 #include "lib/stringinfo.h"
-
 #include "utils/memutils.h"
 
 /* The spool's, one for each level of runs (run/run.h), and that of the runs of rows. */
@@ -284,9 +283,9 @@ ws_file_charge(WsFileSet *set, int file)
 			ws_tempfile_charge(f->members[i]);
 }
 
-/* Writes what was announced; returns 0, or what ws_file_write_failed makes an error of.  For helpers. */
-int
-ws_file_write_raw(WsFileSet *set, int file, const void *data, Size bytes, int64 offset)
+/* Writes to members that are there, or appends; returns 0, or what ws_file_write_failed makes an error of. */
+static int
+write_raw(const WsFileSet *set, int file, bool append, const void *data, Size bytes, int64 offset)
 {
 	const StripedFile *f = set->files[file];
 	const char *from = data;
@@ -295,13 +294,26 @@ ws_file_write_raw(WsFileSet *set, int file, const void *data, Size bytes, int64 
 	for (; bytes > 0; from += part.bytes, offset += part.bytes, bytes -= part.bytes)
 	{
 		int			error;
+		int			fd;
 
 		part = ws_stripe_part(&f->stripe, bytes, offset);
-		error = ws_raw_write(f->members[part.member]->raw, from, part.bytes, part.offset);
+		fd = f->members[part.member]->raw;
+		if (append)
+			error = ws_raw_append(fd, from, part.bytes, part.offset,
+								  ws_stripe_length(&f->stripe, set->stays, part.member));
+		else
+			error = ws_raw_write(fd, from, part.bytes, part.offset);
 		if (error != 0)
 			return ws_file_error(set, file, offset, error);
 	}
 	return 0;
+}
+
+/* Writes what was announced; returns 0, or what ws_file_write_failed makes an error of.  For helpers. */
+int
+ws_file_write_raw(WsFileSet *set, int file, const void *data, Size bytes, int64 offset)
+{
+	return write_raw(set, file, false, data, bytes, offset);
 }
 
 /*
@@ -327,21 +339,7 @@ ws_file_allow_appending(WsFileSet *set, int file)
 int
 ws_file_append_raw(WsFileSet *set, int file, const void *data, Size bytes, int64 offset)
 {
-	const StripedFile *f = set->files[file];
-	const char *from = data;
-	WsPart		part;
-
-	for (; bytes > 0; from += part.bytes, offset += part.bytes, bytes -= part.bytes)
-	{
-		int			error;
-
-		part = ws_stripe_part(&f->stripe, bytes, offset);
-		error = ws_raw_append(f->members[part.member]->raw, from, part.bytes, part.offset,
-							  ws_stripe_length(&f->stripe, set->stays, part.member));
-		if (error != 0)
-			return ws_file_error(set, file, offset, error);
-	}
-	return 0;
+	return write_raw(set, file, true, data, bytes, offset);
 }
 
 /* Counts bytes that a helper has written by ws_file_append_raw, and that made the file so long. */

@@ -10,11 +10,11 @@
  */
 #include "plan/plan.h"
 
+#include "access/htup_details.h"
 #include "catalog/pg_statistic.h"
 #include "key/key.h"
 #include "plan/ties.h"
 #include "utils/selfuncs.h"
-#include "access/htup_details.h"
 
 /*
  * Of the rows.  A tie costs 1 to 2 us from the table; the spool costs 0.05 to 0.4 us for

@@ -244,7 +244,7 @@ prefetch_key(void *store, uint64 pointer)
 	}
 	if (k->table->direct == NULL)
 	{
-		if (before == 0 || ws_pointer_block(k->ahead[0]) != block.block)
+		if (effective_io_concurrency > 0 && (before == 0 || ws_pointer_block(before) != block.block))
 			(void) PrefetchBuffer(k->table->rel, MAIN_FORKNUM, block.block);
 		k->ahead[0] = pointer;
 		return;

@@ -8,7 +8,10 @@ tests the tests.
 """
 
 import argparse
+import atexit
+import contextlib
 import os
+import pwd
 import re
 import subprocess
 import sys
@@ -45,6 +48,38 @@ def equal(found, wanted, name):
 
 def skip(name, reason):
     print('ok - %s # SKIP %s' % (name, reason), flush=True)
+
+
+
+@contextlib.contextmanager
+def small_disk(cluster, name):
+    """The mount point of a tmpfs of 1 MB with the tablespace `small`; None, and `name` is skipped, without."""
+    if os.getuid() != 0:
+        skip(name, 'only root can mount a tmpfs')
+        yield None
+        return
+    place = os.path.join(cluster.dir, 'small')
+    os.mkdir(place)
+    mounted = subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=1m,mode=777', 'wiscsort', place],
+                             stderr=subprocess.PIPE, text=True)
+    if mounted.returncode != 0:
+        skip(name, mounted.stderr.strip())
+        yield None
+        return
+    unmount = ['umount', '-l', place]
+    atexit.register(subprocess.run, unmount)
+    try:
+        folder = os.path.join(place, 'space')
+        os.mkdir(folder, 0o700)
+        user = pwd.getpwuid(os.stat(cluster.data).st_uid)
+        os.chown(folder, user.pw_uid, user.pw_gid)
+        cur = core(cluster)
+        cur.execute("CREATE TABLESPACE small LOCATION '%s'" % folder)
+        cur.connection.close()
+        yield place
+    finally:
+        atexit.unregister(subprocess.run)
+        subprocess.run(unmount, check=True)
 
 
 def run(tests):

@@ -2,9 +2,6 @@
 """A sort that runs out of disk, or whose input or comparison fails: the error is
 PostgreSQL's own, nothing is left behind, and the session goes on."""
 
-import atexit
-import os
-import pwd
 import subprocess
 
 import common
@@ -68,33 +65,13 @@ def temp_file_limit():
 
 def no_space():
     """A temporary tablespace on a small tmpfs."""
-    if os.getuid() != 0:
-        skip('no space left on the temporary tablespace', 'only root can mount a tmpfs')
-        return
-    with common.server() as cluster:
-        place = os.path.join(cluster.dir, 'small')
-        os.mkdir(place)
-        mounted = subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=1m,mode=777', 'wiscsort', place],
-                                 stderr=subprocess.PIPE, text=True)
-        if mounted.returncode != 0:
-            skip('no space left on the temporary tablespace', mounted.stderr.strip())
-            return
-        unmount = ['umount', '-l', place]
-        atexit.register(subprocess.run, unmount)
-        try:
+    with common.server() as cluster, common.small_disk(cluster, 'no space left on the temporary tablespace') as place:
+        if place is not None:
             fill_up(cluster, place)
-        finally:
-            atexit.unregister(subprocess.run)
-            subprocess.run(unmount, check=True)
 
 
 def fill_up(cluster, place):
-    folder = os.path.join(place, 'space')
-    os.mkdir(folder, 0o700)
-    user = pwd.getpwuid(os.stat(cluster.data).st_uid)
-    os.chown(folder, user.pw_uid, user.pw_gid)
     cur = session(cluster, work_mem='64kB')
-    cur.execute("CREATE TABLESPACE small LOCATION '%s'" % folder)
     tables(cur)
     pid = common.backend(cur)
     cur.execute('SET temp_tablespaces = small')

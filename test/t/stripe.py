@@ -3,9 +3,7 @@
 share, what is counted and limited is counted and limited to the byte, errors name the file that they are about,
 and nothing is left behind."""
 
-import atexit
 import os
-import pwd
 import re
 import subprocess
 from collections import Counter
@@ -248,31 +246,13 @@ def damage_each(cluster, name, sql, settings, how):
 
 def no_space():
     """One of two tablespaces is full: that is the error, with the name of a file there."""
-    if os.getuid() != 0:
-        return skip('one of two tablespaces is full', 'only root can mount a tmpfs')
-    with server() as cluster:
-        place = os.path.join(cluster.dir, 'small')
-        os.mkdir(place)
-        mounted = subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=1m,mode=777', 'wiscsort', place],
-                                 stderr=subprocess.PIPE, text=True)
-        if mounted.returncode != 0:
-            return skip('one of two tablespaces is full', mounted.stderr.strip())
-        unmount = ['umount', '-l', place]
-        atexit.register(subprocess.run, unmount)
-        try:
+    with server() as cluster, common.small_disk(cluster, 'one of two tablespaces is full') as place:
+        if place is not None:
             fill_up(cluster, place)
-        finally:
-            atexit.unregister(subprocess.run)
-            subprocess.run(unmount, check=True)
 
 
 def fill_up(cluster, place):
-    folder = os.path.join(place, 'space')
-    os.mkdir(folder, 0o700)
-    user = pwd.getpwuid(os.stat(cluster.data).st_uid)
-    os.chown(folder, user.pw_uid, user.pw_gid)
     cur = common.core(cluster)
-    cur.execute("CREATE TABLESPACE small LOCATION '%s'" % folder)
     oid = value(cur, "SELECT oid FROM pg_tablespace WHERE spcname = 'small'")
     cur.connection.close()
     for name, sql, settings in ways():
