@@ -1,4 +1,4 @@
-"""A table for what is measured in a memory cgroup: together, windows."""
+"""A table for what is measured in a memory cgroup: stale, together, windows."""
 
 import os
 

@@ -98,8 +98,9 @@ ws_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 
 	show_sort_key(state, ancestors, es);
 	if (es->verbose)
-		ExplainPropertyText("Record Store Choice", state->request->why, es);
-	if (es->verbose && state->request->ties != WS_TIES_NONE)
+		ExplainPropertyText("Record Store Choice", !state->request->copies ? state->request->why :
+							"memory does not hold the table, unlike when the plan was made", es);
+	if (es->verbose && state->request->ties != WS_TIES_NONE && !state->request->copies)
 		ExplainPropertyText("Tie Keys", state->request->ties == WS_TIES_SPOOL ? "spool" :
 							es->analyze && s->store.ties_spooled ? "table, then spool" : "table", es);
 	if (!es->analyze || !state->has_stats)
@@ -109,7 +110,7 @@ ws_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 
 	ExplainPropertyText("Sort Method", s->runs.formed > 0 ? "wiscsort merge-pass" :
 						"wiscsort one-pass", es);
-	ExplainPropertyText("Record Store", s->again ? "spool, then inline" :
+	ExplainPropertyText("Record Store", s->again ? psprintf("%s, then inline", state->store) :
 						s->store.travels ? "inline" : state->store, es);
 	if (s->again)
 		ExplainPropertyInteger("Began Again At Row", NULL, (int64) s->rows_before, es);

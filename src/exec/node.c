@@ -58,6 +58,7 @@ begin_sort(CustomScanState *node, EState *estate, int eflags)
 		 */
 		state->rel = node->ss.ss_currentRelation;
 		node->ss.ss_currentRelation = NULL;
+		ws_request_note_columns(state->request, cscan, RelationGetDescr(state->rel)->natts);
 		ExecInitScanTupleSlot(estate, &node->ss, RelationGetDescr(state->rel),
 							  &TTSOpsHeapTuple);
 		ExecAssignScanProjectionInfo(&node->ss);
@@ -81,7 +82,7 @@ sort_input(WsSortState *state)
 	TupleTableSlot *slot;
 
 	estate->es_direction = ForwardScanDirection;
-	ws_request_resolve(state->request);
+	ws_request_resolve(state->request, state->rel);
 	sort = ws_sort_create(state->request, ExecGetResultType(outer), state->rel);
 	MemoryContextSwitchTo(sort->sorter->context);
 	ws_input_begin(&input, outer);
@@ -90,10 +91,10 @@ sort_input(WsSortState *state)
 		ws_sort_put(sort, slot);
 	if (input.prefetch != NULL)
 		state->prefetched = ws_prefetch_count(input.prefetch);
+	state->store = sort->sorter->store->ops->name;
 	ws_sort_perform(sort);
 	ws_sort_stats(sort, &state->stats);
 	state->has_stats = true;
-	state->store = sort->sorter->store->ops->name;
 	state->sort = sort;
 	estate->es_direction = direction;
 }

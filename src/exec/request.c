@@ -16,6 +16,7 @@
 #include "exec/request.h"
 
 #include "access/htup_details.h"
+#include "access/sysattr.h"
 #include "access/transam.h"
 #include "access/xact.h"
 #include "guc.h"
@@ -25,7 +26,10 @@
 #include "nodes/value.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
+#include "storage/bufmgr.h"
+#include "utils/rel.h"
 #include "utils/snapmgr.h"
+#include "utils/spccache.h"
 #include "utils/syscache.h"
 
 /*
@@ -226,6 +230,39 @@ ws_request_read(List *private, Snapshot snapshot)
 	return r;
 }
 
+/*
+ * Sets which of the `natts` columns of its table a sort that leaves rows there is asked for: request->needed,
+ * unless it is asked for more of the rows than columns.  In CurrentMemoryContext.
+ */
+void
+ws_request_note_columns(WsRequest *r, const CustomScan *plan, int natts)
+{
+	Bitmapset  *columns = NULL;
+	int			member = -1;
+	bool		all;
+
+	Assert(r->store == WS_KIND_HEAP);
+	pull_varattnos((Node *) plan->scan.plan.targetlist, plan->scan.scanrelid, &columns);
+	for (int i = 0; i < r->ncols; i++)
+		columns = bms_add_member(columns, r->columns[i] - FirstLowInvalidHeapAttributeNumber);
+	all = bms_is_member(-FirstLowInvalidHeapAttributeNumber, columns);
+	r->needed = palloc(natts * sizeof(bool));
+	memset(r->needed, all, natts * sizeof(bool));
+	while ((member = bms_next_member(columns, member)) >= 0)
+	{
+		AttrNumber	attno = member + FirstLowInvalidHeapAttributeNumber;
+
+		if (attno > 0)
+			r->needed[attno - 1] = true;
+		else if (attno < 0)
+		{
+			r->needed = NULL;
+			break;
+		}
+	}
+	bms_free(columns);
+}
+
 /* What a setting of threads means now: a parallel query, or one processor, leaves nothing to gain. */
 static int
 resolve_threads(int setting)
@@ -278,37 +315,67 @@ ws_spool_allowance(int sharers, const char **bound)
 }
 
 /*
+ * Is the table too large, as the planner would find now, to stay in memory until its rows are handed out?
+ * The plan may be older than that.
+ */
+static bool
+has_outgrown_memory(const WsRequest *r, Relation rel)
+{
+	double		bytes = (double) RelationGetNumberOfBlocks(rel) * BLCKSZ;
+	double		random_page;
+	double		seq_page;
+
+	if (ws_record_store != WS_STORE_AUTO || ws_debug_force || bytes <= WS_CACHE_SHARE * (double) r->cache)
+		return false;
+	/* who says that it does not matter is believed */
+	get_tablespace_page_costs(rel->rd_rel->reltablespace, &random_page, &seq_page);
+	return random_page > seq_page;
+}
+
+/*
  * Finds what of it this sort is allowed: nothing if more rows are expected than that, so that they travel
- * from the first on.
+ * from the first on.  And whether rows of the table `rel` are copied, although planned to stay there.
  */
 static void
-find_allowance(WsRequest *r)
+find_allowance(WsRequest *r, Relation rel)
 {
 	const char *bound;
+	double		width = r->width;
 
 	r->bound = NULL;
 	r->found = r->allowance = PG_INT64_MAX;
-	r->again = false;
+	r->again = r->copies = false;
 	r->again_at = -1;
-	if (r->store != WS_KIND_SPOOL)
+	if (r->store == WS_KIND_KEYS)
 		return;
-	r->found = ws_spool_allowance(r->sharers, &r->bound);
-	r->allowance = ws_spool_bytes(r->rows, r->width) > (double) r->found ? 0 : r->found;
 	r->stays = STAYS * cache_found(r->sharers, &bound);
-	/* the file would be there a second time where the system cannot shorten it from its beginning */
-	r->again = ws_record_store == WS_STORE_AUTO && temp_file_limit < 0;
 	r->again_at = ws_debug_again;
+	/* a spool would be there a second time where the system cannot shorten its file from its beginning */
+	r->again = temp_file_limit < 0 && ws_record_store == WS_STORE_AUTO;
+	if (r->store == WS_KIND_HEAP)
+	{
+		r->again = temp_file_limit < 0 && r->needed != NULL && (r->again || r->again_at >= 0);
+		r->copies = r->needed != NULL && has_outgrown_memory(r, rel);
+		if (!r->copies)
+			return;
+		width = (double) RelationGetNumberOfBlocks(rel) * BLCKSZ / Max(rel->rd_rel->reltuples, 1);
+	}
+	r->found = ws_spool_allowance(r->sharers, &r->bound);
+	r->allowance = ws_spool_bytes(r->rows, width) > (double) r->found ? 0 : r->found;
 }
 
-/* Sets what comes from settings, when the sort is about to begin. */
+/*
+ * Sets what comes from settings, when the sort is about to begin; `rel` is the table that has its rows, if
+ * one has.
+ */
 void
-ws_request_resolve(WsRequest *r)
+ws_request_resolve(WsRequest *r, Relation rel)
 {
 	r->memory = (Size) work_mem * 1024;
 	r->cache = (int64) effective_cache_size * BLCKSZ;
-	find_allowance(r);
 	if (r->store == WS_KIND_HEAP)
 		r->cache = Min(r->cache, ws_memory_once(GetCurrentStatementStartTimestamp())->bytes);
+	find_allowance(r, rel);
 	r->vectorised = ws_sort_kernel != WS_KERNEL_TEMPLATE && ws_sort_has_vqsort();
 	r->direct_always = ws_direct_read == WS_DIRECT_ON;
 	r->direct_never = ws_direct_read == WS_DIRECT_OFF;

@@ -9,6 +9,7 @@
 
 #include "nodes/extensible.h"
 #include "nodes/pg_list.h"
+#include "utils/relcache.h"
 #include "utils/snapshot.h"
 
 /* A column whose NOT NULL constraint says that a sort column has no nulls; or none. */
@@ -18,6 +19,9 @@ typedef struct WsConstraint
 	AttrNumber	column;
 } WsConstraint;
 
+/* Of the cache, what one sort's files may take: a sort is not alone, and the table goes through it, too. */
+#define WS_CACHE_SHARE		0.5
+
 /* The node that is made for a request (node.c). */
 extern const CustomScanMethods ws_scan_methods;
 
@@ -25,7 +29,8 @@ extern WsRequest *ws_request_create(int ncols);
 extern List *ws_request_write(const WsRequest *request, const WsConstraint *constraints);
 extern WsRequest *ws_request_read(List *private, Snapshot snapshot);
 extern bool ws_request_keys_fit(const WsRequest *request);
-extern void ws_request_resolve(WsRequest *request);
+extern void ws_request_note_columns(WsRequest *request, const CustomScan *plan, int natts);
+extern void ws_request_resolve(WsRequest *request, Relation rel);
 extern double ws_spool_bytes(double rows, double width);
 extern int64 ws_spool_allowance(int sharers, const char **bound);
 

@@ -522,6 +522,9 @@ ws_fileset_bytes(const WsFileSet *set)
 void
 ws_fileset_close(WsFileSet *set)
 {
-	while (set != NULL && set->n > 0)
+	if (set == NULL)
+		return;
+	set->most = ws_fileset_bytes(set);
+	while (set->n > 0)
 		close_file(set->files[--set->n]);
 }

@@ -50,9 +50,6 @@ typedef struct WsPageCache
 	const char *bound;			/* what bounds it, in words */
 } WsPageCache;
 
-/* Of the cache, what one sort's files may take: a sort is not alone, and the table goes through it, too. */
-#define WS_CACHE_SHARE		0.5
-
 extern const WsPageCache *ws_page_cache(void);
 
 /* ---- why.c ---- */

@@ -1,21 +1,29 @@
 /*-------------------------------------------------------------------------
  * again.c - a sort that begins again, because the page cache does not hold its rows.
  *
- * Rows that wait in a file are fetched in sorted order, which is fast in memory, and a read of its own for
- * each row elsewhere.  How much memory there is was found out before (exec/request.c), and others may have
- * taken it since, or the limit of a container may have been lowered.  Then all rows are read once more, in
- * the order in which they came, which the device does at its full speed, and sorted so that they travel
- * inside runs.  That is about as much as the sort would have cost if this had been known.
+ * Rows that wait in a file, or in their table, are fetched in sorted order, which is fast in memory, and a
+ * read of its own for each row elsewhere.  How much memory there is was found out before
+ * (exec/request.c), and others may have taken it since, or the limit of a container may have been
+ * lowered.  Then all rows are read once more, in the order in which they came, or lie in their table
+ * (tableorder.c), which the device does at its full speed, and sorted so that they travel inside runs.
+ * That is about as much as the sort would have cost if this had been known, and a scan of the table more.
  *
- * Looked at: samples of the file's pages, at the end of the input; and page faults that wait while rows
- * are handed out.  As long as these have cost less than a share of what beginning again would, it goes on
- * (who may stop at any row rents before he buys).
+ * If it is known before the first row that memory does not hold the table, although the plan says so, each
+ * row is copied when it comes, while its block is in memory for the scan (tablerows.c).
  *
- * Both sorts are stable, so that their orders are the same, and rows that have been handed out are passed
- * over.  The last of them is compared.
+ * Looked at: samples of the file's or the table's pages, at the end of the input; and, while rows are handed
+ * out, page faults that wait, and what the store waits for its reads.  As long as these have cost less than
+ * a share of what beginning again would, it goes on (who may stop at any row rents before he buys).
  *
- * Memory: that of the first sort is given back before the second begins.  Disk: the store gives back what
- * has been read, where the file system can.  On error both go with their owners.
+ * From a file, all rows are sorted again.  Both sorts are stable, so that their orders are the same, and
+ * rows that have been handed out are passed over.  The last of them is compared.  From a table, only rows
+ * that have not been handed out are: equal keys may come in another order than in the first sort.  So one
+ * that is to be read from any place begins again before its first row, or not at all.
+ *
+ * Memory: that of the first sort is given back before the second begins.  Pointers to rows of a table are
+ * there twice for a while, and are sorted with a quarter of the memory, 8 MB at most.  Disk: the store gives
+ * back what has been read, where the file system can; from a table, 16 bytes a row are there until the end of
+ * the second sort's input.  On error all goes with its owners.
  *-------------------------------------------------------------------------
  */
 #include "sort/again.h"
@@ -30,16 +38,19 @@
 #define LOOK_ROWS		4096
 #define INTERRUPT_ROWS	1024
 
-/* Share of the file that is gone: enough to begin again at once, and enough to believe the faults. */
+/* Share of the rows' pages that is gone: enough to begin again at once, and enough to believe the faults. */
 #define GONE			0.25
 #define SOME_GONE		0.05
 
-/* A page fault that waits, in microseconds, and the bytes that a sort begun again comes to in one. */
-#define FAULT_US		80.0
+/* Bytes that a sort begun again comes to in a microsecond. */
 #define BYTES_PER_US	200.0
 
 /* Of what beginning again costs, the share that faults must have cost. */
 #define RENT			0.25
+
+/* Bytes that pointers to rows of a table are sorted with, beside the second sort. */
+#define MOST_ORDERING	((Size) 8 * 1024 * 1024)
+#define LEAST_ORDERING	((Size) 64 * 1024)
 
 /* Page faults of this process, helpers included, that had to wait for a device. */
 static int64
@@ -50,8 +61,37 @@ waiting_faults(void)
 	return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_majflt : 0;
 }
 
+/* The request of a sort of copies of the rows, which have the columns of the table if there is one. */
+static WsRequest *
+request_of_copies(const WsRequest *first)
+{
+	WsRequest  *request = palloc(sizeof(WsRequest));
+
+	*request = *first;
+	request->store = WS_KIND_SPOOL;
+	if (request->columns != NULL)
+		request->attnos = request->columns;
+	request->ties = WS_TIES_NONE;
+	request->columns = NULL;
+	request->again = request->again && request->copies;
+	request->copies = false;
+	return request;
+}
+
+/* The same for one that begins again after `first`: rows travel from the first on. */
+static WsRequest *
+request_again(const WsSorter *first)
+{
+	WsRequest  *request = request_of_copies(first->request);
+
+	request->allowance = 0;
+	request->rows = (double) first->formation->stats.entries;
+	return request;
+}
+
 /*
- * Starts a sort, as ws_sorter_create does, in CurrentMemoryContext.
+ * Starts a sort, as ws_sorter_create does, in CurrentMemoryContext.  With request->copies, rows of `rel` are
+ * copied as they come.
  */
 WsSort *
 ws_sort_create(const WsRequest *request, TupleDesc desc, Relation rel)
@@ -59,8 +99,23 @@ ws_sort_create(const WsRequest *request, TupleDesc desc, Relation rel)
 	WsSort	   *sort = palloc0(sizeof(WsSort));
 
 	sort->next_look = PG_UINT64_MAX;
+	if (request->copies)
+	{
+		sort->copies = ws_table_rows_create(rel, request->needed, true);
+		request = request_of_copies(request);
+		desc = sort->copies->desc;
+		rel = NULL;
+	}
+	sort->rel = rel;
 	sort->sorter = ws_sorter_create(request, desc, rel);
 	return sort;
+}
+
+/* Takes in a copy of the row of the table of which `slot` has the TID and the keys. */
+void
+ws_sort_put_copy(WsSort *sort, TupleTableSlot *slot)
+{
+	ws_sorter_put(sort->sorter, ws_table_rows_fetch(sort->copies, slot));
 }
 
 /* Passes rows over that had been handed out before, through `slot`. */
@@ -91,64 +146,125 @@ is_same(HeapTuple a, HeapTuple b)
 		memcmp((char *) a->t_data + header, (char *) b->t_data + header, a->t_len - header) == 0;
 }
 
-/* The first sort's rows, in the order in which they came, into another one, which is the sort from now on. */
-static void
-put_again(WsSort *sort)
+/* The rows of the first sort, in the order in which they came, into another one; returns that. */
+static WsSorter *
+put_scanned(WsSorter *first)
 {
-	WsSorter   *first = sort->sorter;
 	const WsStoreOps *ops = first->store->ops;
-	WsRequest  *request = palloc(sizeof(WsRequest));
 	TupleTableSlot *row = ops->scan(first->store);
 	WsSorter   *s;
 	uint64		rows = 0;
 
-	*request = *first->request;
-	request->allowance = 0;
-	request->again = false;
-	request->rows = (double) first->formation->stats.entries;
 	/* nobody reads entries any more */
 	ws_formation_close(first->formation);
-	s = ws_sorter_create(request, row->tts_tupleDescriptor, NULL);
-	sort->first = first;
-	sort->sorter = s;
+	s = ws_sorter_create(request_again(first), row->tts_tupleDescriptor, NULL);
 	for (; row != NULL; row = ops->scan(first->store))
 	{
 		if (rows++ % INTERRUPT_ROWS == 0)
 			CHECK_FOR_INTERRUPTS();
 		ws_sorter_put(s, row);
 	}
-	ws_sorter_perform(s);
-	s->mark_position = first->mark_position;
-	s->mark_eof = first->mark_eof;
+	return s;
 }
 
-/*
- * Sorts all rows again.  `slot` has the row that was got last, and then has it again, or is NULL if there
- * is none.
- */
+/* Rows that it has not handed out, in the order of their table, into another one; returns that. */
+static WsSorter *
+put_from_table(WsSort *sort, WsSorter *first)
+{
+	WsRequest  *request = request_again(first);
+	Size		memory = Max(Min(request->memory / 4, MOST_ORDERING), LEAST_ORDERING);
+	WsTableOrder *order = ws_table_order_create(first->request, sort->rel, memory);
+	TupleTableSlot *row;
+	WsSorter   *s;
+	uint64		rows = 0;
+	uint64		pointer;
+
+	sort->order = order;
+	while (first->store->ops->rest(first->store, &pointer))
+	{
+		if (rows++ % INTERRUPT_ROWS == 0)
+			CHECK_FOR_INTERRUPTS();
+		ws_table_order_put(order, pointer);
+	}
+	ws_sorter_end_output(first);
+	ws_table_order_perform(order);
+	request->memory = Max(request->memory - Min(memory, request->memory), LEAST_ORDERING);
+	s = ws_sorter_create(request, order->rows->desc, NULL);
+	for (rows = 0; (row = ws_table_order_next(order)) != NULL; rows++)
+	{
+		if (rows % INTERRUPT_ROWS == 0)
+			CHECK_FOR_INTERRUPTS();
+		ws_sorter_put(s, row);
+	}
+	ws_table_order_end(order);
+	return s;
+}
+
+/* Sorts rows again.  `slot` has the row that was got last, and then has it again; NULL: there is none. */
 static void
 begin_again(WsSort *sort, TupleTableSlot *slot)
 {
-	MemoryContext old = MemoryContextSwitchTo(sort->sorter->context);
+	WsSorter   *first = sort->sorter;
+	WsSorter   *s;
+	MemoryContext old = MemoryContextSwitchTo(first->context);
 	HeapTuple	last = NULL;
 
 	sort->next_look = PG_UINT64_MAX;
-	sort->rows_before = sort->sorter->position;
+	sort->rows_before = first->position;
 	if (slot != NULL)
 	{
 		last = ExecCopySlotHeapTuple(slot);
 		ExecClearTuple(slot);
 	}
-	put_again(sort);
-	if (last != NULL)
+	s = sort->rel != NULL ? put_from_table(sort, first) : put_scanned(first);
+	sort->first = first;
+	sort->sorter = s;
+	ws_sorter_perform(s);
+	s->mark_position = first->mark_position;
+	s->mark_eof = first->mark_eof;
+	if (last != NULL && sort->rel != NULL)
+		ExecForceStoreHeapTuple(last, slot, true);
+	else if (last != NULL)
 	{
-		pass_over(sort->sorter, sort->rows_before - 1, slot);
-		if (!ws_sorter_get(sort->sorter, true, slot) ||
-			!is_same(ExecFetchSlotHeapTuple(slot, false, NULL), last))
+		pass_over(s, sort->rows_before - 1, slot);
+		if (!ws_sorter_get(s, true, slot) || !is_same(ExecFetchSlotHeapTuple(slot, false, NULL), last))
 			elog(ERROR, "a sort that began again came to another order");
 		heap_freetuple(last);
 	}
 	MemoryContextSwitchTo(old);
+}
+
+/* Are its rows where they may leave memory, and can they be sorted again? */
+static bool
+may_begin_again(const WsSorter *s)
+{
+	return s->request->again && s->store->ops->toll != NULL &&
+		(s->store->ops->rest != NULL || (s->on_disk && !s->travels));
+}
+
+/* What beginning again costs, in microseconds. */
+static double
+price(const WsStoreToll *toll)
+{
+	return toll->bytes / BYTES_PER_US;
+}
+
+/* At the end of the input: have so many rows left memory that it does not pay to begin handing them out? */
+static bool
+is_gone(const WsSorter *s)
+{
+	const WsStoreOps *ops = s->store->ops;
+	double		gone;
+	WsStoreToll toll;
+
+	/* not each time for few rows of a large table */
+	if (ops->rest != NULL && s->formation->stats.entries < LOOK_ROWS)
+		return false;
+	gone = ops->absent(s->store);
+	if (gone < GONE)
+		return false;
+	toll = ops->toll(s->store);
+	return gone * toll.reads * toll.read_us > price(&toll);
 }
 
 /* Ends the input and sorts, as ws_sorter_perform does; begins again, or begins to watch. */
@@ -158,19 +274,20 @@ ws_sort_perform(WsSort *sort)
 	WsSorter   *s = sort->sorter;
 	const WsRequest *request = s->request;
 
+	if (sort->copies != NULL)
+		ws_table_rows_clear(sort->copies);
 	ws_sorter_perform(s);
-	if (!request->again || !s->on_disk || s->travels || s->store->ops->scan == NULL)
+	if (!may_begin_again(s))
 		return;
-	if (request->again_at >= 0)
-		sort->next_look = (uint64) request->again_at;
-	if (request->again_at == 0 ||
-		(request->again_at < 0 && s->store->ops->absent(s->store) >= GONE))
-		begin_again(sort, NULL);
-	else if (request->again_at < 0)
+	if (request->again_at == 0 || (request->again_at < 0 && is_gone(s)))
 	{
-		sort->next_look = LOOK_ROWS;
-		sort->faults_before = waiting_faults();
+		begin_again(sort, NULL);
+		return;
 	}
+	if (sort->rel != NULL && request->random_access)
+		return;
+	sort->next_look = request->again_at > 0 ? (uint64) request->again_at : LOOK_ROWS;
+	sort->faults_before = waiting_faults();
 }
 
 /* Would beginning again be less than what is to be expected of going on? */
@@ -178,12 +295,12 @@ static bool
 is_worth_it(const WsSort *sort)
 {
 	const WsSorter *s = sort->sorter;
-	double		waited = (double) (waiting_faults() - sort->faults_before) * FAULT_US;
+	WsStoreToll toll = s->store->ops->toll(s->store);
+	double		waited = (double) (waiting_faults() - sort->faults_before) * WS_FAULT_US + toll.waited_us;
 	double		rows = (double) s->position;
 	double		left = (double) s->formation->stats.entries - rows;
-	double		price = (double) ws_fileset_bytes(s->files) / BYTES_PER_US;
 
-	return waited >= price * RENT && waited / rows * left > price &&
+	return waited >= price(&toll) * RENT && waited / rows * left > price(&toll) &&
 		s->store->ops->absent(s->store) >= SOME_GONE;
 }
 
@@ -210,8 +327,17 @@ ws_sort_stats(const WsSort *sort, WsSortStats *stats)
 	if (sort->first == NULL)
 		return;
 	ws_sorter_stats(sort->first, &first);
+	stats->runs.entries = first.runs.entries;
 	stats->again = true;
 	stats->rows_before = sort->rows_before;
+	if (sort->order != NULL)
+	{
+		const WsSortStats *order = &sort->order->stats;
+
+		stats->memory = Max(first.memory, stats->memory) + order->memory;
+		stats->disk = Max(first.disk, stats->disk) + order->disk;
+		return;
+	}
 	stats->memory = Max(first.memory, stats->memory + (int64) sort->first->account.now);
 	stats->disk = first.store.twice ? first.disk + stats->disk : Max(first.disk, stats->disk);
 }

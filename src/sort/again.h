@@ -6,17 +6,22 @@
 #define WS_AGAIN_H
 
 #include "sort/sorter.h"
+#include "sort/tablerows.h"
 
 typedef struct WsSort
 {
 	WsSorter   *sorter;			/* who takes rows and hands them out */
 	WsSorter   *first;			/* the one before, or NULL */
+	Relation	rel;			/* the table that has the rows, or NULL */
+	WsTableRows *copies;		/* rows of the table are copied as they come; else NULL */
+	WsTableOrder *order;		/* by which they were read again, or NULL */
 	uint64		next_look;		/* row at which to look whether to begin again */
 	int64		faults_before;	/* page faults that had waited before the first row */
 	uint64		rows_before;	/* handed out when it began again */
 } WsSort;
 
 extern WsSort *ws_sort_create(const WsRequest *request, TupleDesc desc, Relation rel);
+extern void ws_sort_put_copy(WsSort *sort, TupleTableSlot *slot);
 extern void ws_sort_perform(WsSort *sort);
 extern void ws_sort_look(WsSort *sort, TupleTableSlot *slot);
 extern void ws_sort_stats(const WsSort *sort, WsSortStats *stats);
@@ -26,7 +31,10 @@ extern void ws_sort_destroy(WsSort *sort);
 static inline void
 ws_sort_put(WsSort *sort, TupleTableSlot *slot)
 {
-	ws_sorter_put(sort->sorter, slot);
+	if (unlikely(sort->copies != NULL))
+		ws_sort_put_copy(sort, slot);
+	else
+		ws_sorter_put(sort->sorter, slot);
 }
 
 /* As ws_sorter_get. */

@@ -309,6 +309,20 @@ ws_sorter_stats(const WsSorter *sorter, WsSortStats *stats)
 		sorter->store->ops->stats(sorter->store, &stats->store);
 }
 
+/*
+ * Gives back the entries' memory and all files of a sort that hands out no more rows.  Its store has ended
+ * its output before.  Waits for reads that are on their way into the formation's memory.
+ */
+void
+ws_sorter_end_output(WsSorter *sorter)
+{
+	if (sorter->output != NULL)
+		MemoryContextDelete(sorter->output);
+	sorter->output = NULL;
+	ws_formation_close(sorter->formation);
+	ws_fileset_close(sorter->files);
+}
+
 /* Ends the sort: closes its files, releases its memory.  NULL is fine. */
 void
 ws_sorter_destroy(WsSorter *sorter)
@@ -316,10 +330,6 @@ ws_sorter_destroy(WsSorter *sorter)
 	if (sorter == NULL)
 		return;
 	sorter->store->ops->close(sorter->store);
-	/* waits for reads that are on their way into the formation's memory */
-	if (sorter->output != NULL)
-		MemoryContextDelete(sorter->output);
-	ws_formation_close(sorter->formation);
-	ws_fileset_close(sorter->files);
+	ws_sorter_end_output(sorter);
 	MemoryContextDelete(sorter->context);
 }

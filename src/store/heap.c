@@ -28,12 +28,14 @@
 #include <sys/mman.h>
 
 #include "index/index.h"
+#include "portability/instr_time.h"
 #include "utils/rel.h"
 
 #define MAX_ROWS		WS_PIECE_ENTRIES
 #define GROUP			32		/* copies prefetched at one go */
 #define TEAM_ROWS		1024	/* windows that are worth a team */
 #define PART			((Size) 64 * 1024)	/* of the arena, for one side */
+#define REST_ROWS		4096	/* pointers taken at a time that nobody fetches */
 #define MOST_DEVIATION	0.12	/* of a window's average row that room is left for */
 
 /* Of a row, beside the arena: its place and its pointer. */
@@ -194,6 +196,8 @@ fill(WsHeap *h)
 {
 	WsStream   *stream = h->source->stream;
 	Size		wanted;
+	instr_time	begin;
+	instr_time	end;
 
 	h->first += h->rows;
 	h->head = h->prefetched = 0;
@@ -210,8 +214,15 @@ fill(WsHeap *h)
 	if (h->team_fetch)
 		ws_team_call(h->team);
 	lay_out(h);
+	INSTR_TIME_SET_CURRENT(begin);
 	ws_heap_fetch(h);
 	ws_team_end(h->team);
+	if (h->direct == NULL)
+	{
+		INSTR_TIME_SET_CURRENT(end);
+		INSTR_TIME_SUBTRACT(end, begin);
+		h->waited_us += INSTR_TIME_GET_MICROSEC(end);
+	}
 	measure(h);
 	h->batch = ws_batch_after(h->batch, MAX_ROWS);
 	h->stats.window_rows = Max(h->stats.window_rows, h->rows);
@@ -221,6 +232,59 @@ fill(WsHeap *h)
 	else if (!h->sides[0].missing && !h->sides[1].missing)
 		ws_heap_order_ahead(h->source, affordable(h, h->batch));
 	return true;
+}
+
+/*
+ * Takes the pointer of a row that has not been handed out: those of the window first, then, from the
+ * stream.  False if there is none left.  No row can be got afterwards.
+ */
+bool
+ws_heap_rest(WsHeap *h, uint64 *pointer)
+{
+	uint32		where;
+	uint64		front;
+	Size		wanted;
+
+	if (h->head >= h->rows)
+	{
+		/* from here on there are pointers alone */
+		if (h->where != NULL)
+			ws_region_shrink(h->region, 0);
+		h->where = NULL;
+		h->order = ws_heap_order_next(h->source, REST_ROWS, &h->rows, &wanted);
+		h->head = 0;
+		if (h->rows == 0)
+			return false;
+	}
+	if (h->where == NULL)
+	{
+		*pointer = h->order[h->head++].hi;
+		return true;
+	}
+	where = h->where[h->head++];
+	if (unlikely((where & WS_NO_ROOM) != 0))
+		*pointer = h->order[where & ~WS_NO_ROOM].hi;
+	else
+	{
+		memcpy(&front, h->arena + (Size) where * MAXIMUM_ALIGNOF + WS_ROW_FRONT, sizeof(front));
+		*pointer = front >> 16;
+	}
+	return true;
+}
+
+/*
+ * The blocks that will be read for all rows of the stream, if none is in memory: of a window's w rows, in a
+ * table of b blocks, b * (1 - (1 - 1/b)^w) are in different ones.
+ */
+double
+ws_heap_reads(const WsHeap *h, BlockNumber blocks)
+{
+	double		rows = (double) h->source->stream->count;
+	double		window = Min((double) affordable(h, MAX_ROWS), rows);
+
+	if (rows < 1)
+		return 0;
+	return rows / window * blocks * (1 - exp(-window / Max(blocks, 1)));
 }
 
 /* Stops the helper.  NULL is fine. */

@@ -36,6 +36,7 @@ extern void ws_direct_touch(const char *page, OffsetNumber offset);
 extern void ws_direct_touch_row(const char *page, OffsetNumber offset);
 extern int	ws_direct_lock(WsDirect *d, WsDirectBlock *blocks, int n);
 extern void ws_direct_unlock(WsDirect *d, const WsDirectBlock *blocks, int n);
+extern double ws_direct_absent(WsDirect *d);
 extern void ws_direct_failed(const WsDirect *d) __attribute__((noreturn));
 
 /* ---- heap_buffered.c: blocks through the buffer manager ---- */
@@ -56,6 +57,7 @@ typedef struct WsHeapTable
 } WsHeapTable;
 
 extern void ws_heap_table_init(WsHeapTable *table, Relation rel, const WsRequest *request);
+extern double ws_heap_table_absent(const WsHeapTable *table);
 extern void ws_heap_count_visits(Relation rel, WsStoreStats *stats, int direct, int shared);
 extern void ws_heap_bad_pointer(Relation rel, uint64 pointer) __attribute__((noreturn));
 
@@ -178,6 +180,7 @@ typedef struct WsHeap
 	WsDirectBlock *blocks;		/* one, whose blocks are fetched together */
 	int			nblocks;
 	Size		touched;		/* bytes of the region that have their pages */
+	uint64		waited_us;		/* microseconds, for windows through the buffer manager */
 	double		average;		/* bytes of a row in the arena */
 	double		deviation;		/* of one window's average from that before, lately */
 	char	   *single;			/* a row that found no room there */
@@ -199,6 +202,8 @@ extern WsHeap *ws_heap_create(const WsStoreContext *context, const WsHeapTable *
 							  Size memory, Size most);
 extern void ws_heap_stop(WsHeap *heap);
 extern bool ws_heap_next(WsHeap *heap, HeapTuple tuple);
+extern bool ws_heap_rest(WsHeap *heap, uint64 *pointer);
+extern double ws_heap_reads(const WsHeap *heap, BlockNumber blocks);
 extern void ws_heap_seek(WsHeap *heap, uint64 position);
 
 #endif							/* WS_HEAP_H */

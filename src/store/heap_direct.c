@@ -57,6 +57,9 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
+#define SAMPLES			64		/* blocks of which is asked whether they are in memory */
+#define MEMORY_PAGE		4096	/* bytes, at least */
+
 typedef struct Segment
 {
 	WsMapping	mapping;		/* must be first; base NULL until asked for */
@@ -301,6 +304,37 @@ ws_direct_find(WsDirect *d, WsDirectBlock *blocks, int n, bool files)
 		if (unlikely(b->page != NULL && !trusted(d, b->block)))
 			verify(d, b->block, b->page);
 	}
+}
+
+/* Is the block in shared_buffers, or its file's page in memory?  Where that cannot be told, it is. */
+static bool
+in_memory(WsDirect *d, BlockNumber block)
+{
+	uint32		hash = hash_block(d, block);
+	LWLock	   *lock = BufMappingPartitionLock(hash);
+	const char *page = mapped(d, block);
+	unsigned char there[BLCKSZ / MEMORY_PAGE];
+	bool		shared;
+
+	if (page == NULL || d->segments[block / RELSEG_SIZE].persistent)
+		return true;
+	LWLockAcquire(lock, LW_SHARED);
+	shared = lookup(d, block, hash) >= 0;
+	LWLockRelease(lock);
+	return shared || mincore((void *) page, BLCKSZ, there) != 0 || (there[0] & 1) != 0;
+}
+
+/* The share of the table's blocks that is not in memory, 0 to 1: from samples. */
+double
+ws_direct_absent(WsDirect *d)
+{
+	int			absent = 0;
+
+	if (d->nblocks < SAMPLES)
+		return 0;
+	for (uint64 i = 0; i < SAMPLES; i++)
+		absent += !in_memory(d, (BlockNumber) ((d->nblocks - 1) * i / (SAMPLES - 1)));
+	return (double) absent / SAMPLES;
 }
 
 /*

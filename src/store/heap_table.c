@@ -13,6 +13,9 @@
 #include "pgstat.h"
 #include "utils/rel.h"
 
+/* Of a table that it is asked whether it is in memory: 64 MB. */
+#define LEAST_BLOCKS	((BlockNumber) (64 * 1024 * 1024 / BLCKSZ))
+
 /*
  * Prepares fetching rows of `rel`, which stays open and locked.  Allocates in CurrentMemoryContext, whose
  * reset ends it.
@@ -35,6 +38,22 @@ ws_heap_table_init(WsHeapTable *table, Relation rel, const WsRequest *request)
 	if (request->direct_always ||
 		(!request->direct_never && (int64) table->blocks * BLCKSZ <= request->cache))
 		table->direct = ws_direct_create(rel);
+}
+
+/*
+ * The share of the table's blocks that is not in memory, 0 to 1.  0 where direct reads are refused, since it
+ * cannot be told then, and of tables that are read soon enough.
+ */
+double
+ws_heap_table_absent(const WsHeapTable *table)
+{
+	WsDirect   *direct = table->direct;
+
+	if (table->blocks < LEAST_BLOCKS)
+		return 0;
+	if (direct == NULL)
+		direct = ws_direct_create(table->rel);
+	return direct == NULL ? 0 : ws_direct_absent(direct);
 }
 
 /*

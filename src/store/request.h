@@ -51,7 +51,9 @@ typedef struct WsRequest
 	int64		extent;			/* bytes by which files are striped over temp_tablespaces, or 0: not */
 	WsMergeReads reads;			/* how merges of runs of rows read */
 	Size		block;			/* bytes of a run's blocks, 0: chosen */
-	bool		again;			/* a sort whose spool has left the page cache may begin again */
+	bool	   *needed;			/* of its table, by column; NULL: more of a row than columns */
+	bool		copies;			/* rows are copied out of it when they come, after all */
+	bool		again;			/* a sort whose rows have left the page cache may begin again */
 	int64		again_at;		/* for tests: it does when that many rows have been got, unless -1 */
 	const char *bound;			/* what that comes from, for EXPLAIN; NULL: there is no such bound */
 	bool		random_access;	/* more than reading forward once */

@@ -109,6 +109,19 @@ absent(const WsStore *store)
 	return ws_spool_absent((const WsSpool *) store);
 }
 
+/* Each fault brings so many bytes, and takes so many microseconds. */
+#define FAULT_BYTES		4096.0
+
+static WsStoreToll
+toll(const WsStore *store)
+{
+	const WsSpool *spool = (const WsSpool *) store;
+	double		bytes = (double) spool->mapped;
+
+	return (WsStoreToll) {.bytes = bytes, .reads = Max((double) spool->nrows, bytes / FAULT_BYTES),
+		.read_us = WS_FAULT_US};
+}
+
 static TupleTableSlot *
 scan(WsStore *store)
 {
@@ -153,6 +166,7 @@ static const WsStoreOps spool_ops = {
 	.get = get,
 	.seek = seek,
 	.absent = absent,
+	.toll = toll,
 	.scan = scan,
 	.stats = stats,
 	.close = close_store,

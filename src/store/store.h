@@ -40,6 +40,18 @@ typedef struct WsStoreStats
 	bool		twice;			/* what `scan` read stayed on the disk until its end */
 } WsStoreStats;
 
+/* Microseconds of a page fault that waits for a device. */
+#define WS_FAULT_US			80.0
+
+/* What it costs that rows are not in memory. */
+typedef struct WsStoreToll
+{
+	double		bytes;			/* to be read, if all are read once in the order in which they lie */
+	double		reads;			/* if they are handed out */
+	double		read_us;		/* microseconds of such a read */
+	double		waited_us;		/* for reads so far, page faults not counted */
+} WsStoreToll;
+
 typedef struct WsStoreOps
 {
 	const char *name;			/* for EXPLAIN */
@@ -79,12 +91,19 @@ typedef struct WsStoreOps
 	void		(*seek) (WsStore *store, uint64 position);
 
 	/*
-	 * of rows that wait in a file, the share that the page cache does not have, 0 to 1; NULL: never any.
-	 * Then `scan`, instead of `get`, returns each row in the order in which they came, and NULL at the end,
-	 * when the store has none any more.  A row is valid until the next call
+	 * of rows that wait in a file, the share that is not in memory, 0 to 1; NULL: never any.  And what they
+	 * cost.  Then `scan`, instead of `get`, returns each row in the order in which they came, and NULL at the
+	 * end, when the store has none any more.  A row is valid until the next call
 	 */
 	double		(*absent) (const WsStore *store);
+	WsStoreToll (*toll) (const WsStore *store);
 	TupleTableSlot *(*scan) (WsStore *store);
+
+	/*
+	 * instead of `scan`, where rows stay in their table: takes the pointer of a row that has not been handed
+	 * out, of any; false when there are no more.  Only `stats` and `close` may follow
+	 */
+	bool		(*rest) (WsStore *store, uint64 *pointer);
 	void		(*stats) (const WsStore *store, WsStoreStats *stats);	/* NULL: there are none */
 
 	/* stops helpers, releases memory */

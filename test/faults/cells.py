@@ -94,6 +94,9 @@ def make(store, keys, phase, io=None, threads=0):
         settings.update({'wiscsort.record_store': 'auto', 'wiscsort.cache_size': '1GB',
                          'wiscsort.debug_again': '500'})
         shown = 'Record Store: spool, then inline'
+    elif store == 'heap again':
+        settings.update({'wiscsort.record_store': 'heap', 'wiscsort.debug_again': '500'})
+        shown = 'Record Store: heap, then inline'
     elif store == 'late':
         # the spool outgrows the page cache that there is said to be
         settings.update({'wiscsort.record_store': 'auto', 'wiscsort.cache_size': '100kB'})
@@ -146,7 +149,7 @@ def every():
         cells += [make('inline', 'ties', 'savepoint', io, threads) for io in ('sync', 'libaio')]
     for keys in ('exact', 'ties'):
         for threads in (0, 1):
-            cells += [make(store, keys, 'sort', threads=threads) for store in ('again', 'late')]
+            cells += [make(store, keys, 'sort', threads=threads) for store in ('again', 'heap again', 'late')]
     return cells
 
 
@@ -157,4 +160,5 @@ def few():
             make('spool', 'libc', 'cursor', threads=1), make('inline', 'ties', 'sort', 'libaio'),
             make('inline', 'exact', 'passes', 'sync'), make('inline', 'ties', 'cursor', 'libaio', threads=1),
             make('inline', 'exact', 'merge join', 'sync'), make('heap', 'ties', 'rescan'),
-            make('again', 'exact', 'sort'), make('inline', 'ties', 'savepoint', 'libaio', threads=1)]
+            make('again', 'exact', 'sort'), make('heap again', 'ties', 'sort'),
+            make('inline', 'ties', 'savepoint', 'libaio', threads=1)]

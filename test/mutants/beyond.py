@@ -76,8 +76,25 @@ fault('a length is taken for a header', FILE, 'row += sizeof(uint64);', '{}', 't
 fault('holes before they have been read', FILE, 'behind = TYPEALIGN_DOWN(PAGE_BYTES, scan->end);',
       'behind = TYPEALIGN_DOWN(PAGE_BYTES, scan->end) + PUNCH_STEP;', 't:beyond/lost')
 FILE = 'sort/again.c'
-fault('a row is handed out twice', FILE, 'pass_over(sort->sorter, sort->rows_before - 1, slot);',
-      'pass_over(sort->sorter, sort->rows_before - 2, slot);', 'unit:test_again')
+fault('a row is handed out twice', FILE, 'pass_over(s, sort->rows_before - 1, slot);',
+      'pass_over(s, sort->rows_before - 2, slot);', 'unit:test_again')
+fault('rows of a table begin again in the middle of a scroll', FILE,
+      'if (sort->rel != NULL && request->random_access)', 'if (false)', 'unit:test_again_table')
+fault('a sort that is worth it goes on', FILE, 'return gone * toll.reads * toll.read_us > price(&toll);',
+      'return false;', 't:beyond/lost')
+FILE = 'sort/tablerows.c'
+fault('columns that nobody needs are there', FILE, 'if (rows->needed[i])', 'if (true)',
+      reason='they cost disk, and are not looked at')
+fault('defaults of younger columns are forgotten', FILE,
+      'all = rows->desc->constr == NULL || rows->desc->constr->missing == NULL;', 'all = true;',
+      't:beyond/from_table t:beyond/outgrown')
+fault('the last column is forgotten', FILE, 'rows->last = i + 1;', 'rows->last = i;', 't:beyond/from_table')
+FILE = 'store/heap.c'
+fault('pointers of the window are left behind', FILE, 'if (h->where == NULL)', 'if (true)', 't:beyond/from_table')
+FILE = 'exec/request.c'
+fault('a copy is taken for the row', FILE, 'r->needed = NULL;', '{}', 't:beyond/from_table')
+fault('an old plan is believed', FILE, 'r->copies = r->needed != NULL && has_outgrown_memory(r, rel);',
+      'r->copies = false;', 't:beyond/outgrown')
 fault('the mark is lost', FILE, 's->mark_position = first->mark_position;', '{}', 'unit:test_again t:beyond/places')
 FILE = 'merge/passes.c'
 fault('the youngest runs are merged', FILE, 'memcpy(runs, f->runs + end - n, n * sizeof(WsRun));',

@@ -3,10 +3,11 @@
 and, in a memory cgroup, because the page cache has lost the spool.  And the ways to read runs of rows:
 wiscsort.io_method, merge_read, assist_blocks and block_size.  Core says what is right."""
 
+import os
 import re
 
 import common
-from common import check, equal, explain, healthy, rows, set_timeout
+from common import check, equal, explain, healthy, rows, set_timeout, value
 
 LIMIT = 300                     # MB
 ROWS = 30000
@@ -61,6 +62,82 @@ def told():
         healthy(cluster, 'told')
 
 
+CHANGE = """
+ALTER TABLE x DROP few, ADD few int;
+UPDATE x SET few = i % 3;
+ALTER TABLE x ADD later int DEFAULT 7, ADD latest text DEFAULT 'none';
+UPDATE x SET later = i % 4, latest = t WHERE i % 3 = 0;
+ANALYZE x"""
+# Orders that leave no choice; columns that are not asked for, dropped, or younger than the rows.
+FROM_TABLE = tuple(sql + ', i' for sql in QUERIES[:5]) + QUERIES[5:] + (
+    'SELECT i FROM x ORDER BY k8, i',
+    'SELECT x FROM x ORDER BY n, i',
+    'SELECT x FROM x ORDER BY later, latest COLLATE "C" DESC, i',
+    'SELECT long, later FROM x ORDER BY t COLLATE "C" DESC, later, i',
+)
+
+
+def from_table():
+    """The same for rows that stay in their table."""
+    with common.server(max_parallel_workers_per_gather='0', jit='off') as cluster:
+        cur = cluster.connect(work_mem='256kB').cursor()
+        cur.execute(MAKE)
+        cur.execute(CHANGE)
+        for sql in FROM_TABLE:
+            cur.execute('SET wiscsort.enable = off')
+            wanted = rows(cur, sql)
+            cur.execute('SET wiscsort.enable = on; SET wiscsort.debug_force = on; SET wiscsort.record_store = heap')
+            for memory in ('64kB', '256kB', '8MB'):
+                cur.execute("SET work_mem = '%s'" % memory)
+                for at in (-1, 0, 1, 4097, ROWS // 2, ROWS - 1, ROWS):
+                    cur.execute('SET wiscsort.debug_again = %d' % at)
+                    check(rows(cur, sql) == wanted, '%s, row %d: %s' % (memory, at, sql))
+        cur.execute('SET wiscsort.debug_again = 5000')
+        found = explain(cur, FROM_TABLE[0], ', ANALYZE')
+        check('Record Store: heap, then inline' in found and 'Began Again At Row: 5000' in found,
+              'EXPLAIN says so', found)
+        found = explain(cur, 'SELECT ctid, k4 FROM x ORDER BY k4', ', ANALYZE')
+        check('Record Store: heap\n' in found, 'not if copies of the rows are not enough', found)
+        cur.execute("SET temp_file_limit = '1GB'")
+        found = explain(cur, FROM_TABLE[0], ', ANALYZE')
+        check('Record Store: heap\n' in found, 'not with temp_file_limit', found)
+        healthy(cluster, 'from_table')
+
+
+def outgrown():
+    """A plan from when memory held the table copies its rows: with the settings of now, and only then."""
+    with common.server(max_parallel_workers_per_gather='0', jit='off', plan_cache_mode='force_generic_plan') as cluster:
+        cur = cluster.connect(work_mem='256kB').cursor()
+        cur.execute(MAKE)
+        cur.execute(CHANGE)
+        for n, sql in enumerate(FROM_TABLE):
+            if sql.startswith('SELECT few, i'):
+                continue        # nothing but keys
+            cur.execute('SET wiscsort.enable = off')
+            wanted = rows(cur, sql)
+            cur.execute('SET wiscsort.enable = on; SET wiscsort.debug_force = on; SET wiscsort.record_store = heap')
+            cur.execute('PREPARE p%d AS %s' % (n, sql))
+            check(rows(cur, 'EXECUTE p%d' % n) == wanted, 'from the table: ' + sql)
+            cur.execute('RESET wiscsort.debug_force; RESET wiscsort.record_store')
+            cur.execute("SET effective_cache_size = '2MB'")
+            found = explain(cur, 'EXECUTE p%d' % n, ', ANALYZE, VERBOSE')
+            check(re.search('Record Store: (spool|inline)', found) and 'memory does not hold the table' in found,
+                  'EXPLAIN says so', found)
+            for memory in ('64kB', '256kB', '8MB'):
+                cur.execute("SET work_mem = '%s'" % memory)
+                check(rows(cur, 'EXECUTE p%d' % n) == wanted, '%s, copied: %s' % (memory, sql))
+            scroll = rows(cur, 'BEGIN; DECLARE c SCROLL CURSOR FOR %s; FETCH ALL FROM c' % sql)
+            equal(scroll, wanted, 'a cursor: ' + sql)
+            equal(rows(cur, 'FETCH BACKWARD 9 FROM c'), wanted[:-10:-1], 'backward: ' + sql)
+            cur.execute("COMMIT; SET random_page_cost = 1")
+            found = explain(cur, 'EXECUTE p%d' % n, ', ANALYZE')
+            check('Record Store: heap' in found, 'not where random reads are said to be as cheap', found)
+            cur.execute('RESET random_page_cost; RESET effective_cache_size')
+            found = explain(cur, 'EXECUTE p%d' % n, ', ANALYZE')
+            check('Record Store: heap' in found, 'nor where memory is said to be there', found)
+        healthy(cluster, 'outgrown')
+
+
 def places():
     """Cursors that scroll, mark and restore, rescans: whatever happens before and after the row."""
     with common.server(max_parallel_workers_per_gather='0', jit='off') as cluster:
@@ -82,9 +159,11 @@ def places():
         cur.execute('SET wiscsort.enable = off')
         wanted = answers()
         cur.execute("SET wiscsort.enable = on; SET wiscsort.debug_force = on; SET wiscsort.cache_size = '1GB'")
-        for at in (-1, 0, 1, 2999, 3001, 6000, ROWS):
-            cur.execute('SET wiscsort.debug_again = %d' % at)
-            equal(answers(), wanted, 'cursor and joins, row %d' % at)
+        for store in ('auto', 'heap'):
+            cur.execute('SET wiscsort.record_store = ' + store)
+            for at in (-1, 0, 1, 2999, 3001, 6000, ROWS):
+                cur.execute('SET wiscsort.debug_again = %d' % at)
+                equal(answers(), wanted, 'cursor and joins, %s, row %d' % (store, at))
         healthy(cluster, 'places')
 
 
@@ -186,6 +265,13 @@ def cancelled(cluster, method):
     common.clean(cluster, 'cancelled')
 
 
+def forget(path):
+    """The page cache no longer has the file, and whoever reads it pays for it."""
+    fd = os.open(path, os.O_RDONLY)
+    os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.close(fd)
+
+
 def in_group(group):
     with common.server(shared_buffers='16MB', max_parallel_workers_per_gather='0') as cluster:
         cur = cluster.connect(work_mem='4MB').cursor()
@@ -196,6 +282,13 @@ def in_group(group):
         cur.execute("SET wiscsort.cache_size = '4GB'; SET wiscsort.debug_force = on")
         found = explain(cur, 'SELECT * FROM large ORDER BY k', ', ANALYZE')
         check('Record Store: spool, then inline' in found, 'it begins again', found)
+        cur.execute("SET plan_cache_mode = force_generic_plan; SET wiscsort.record_store = heap;"
+                    ' PREPARE p AS SELECT * FROM large ORDER BY k')
+        explain(cur, 'EXECUTE p')
+        cur.execute('RESET wiscsort.record_store; CHECKPOINT')
+        forget(os.path.join(cluster.data, value(cur, "SELECT pg_relation_filepath('large')")))
+        found = explain(cur, 'EXECUTE p', ', ANALYZE')
+        check('Record Store: heap, then inline' in found, 'and so does one whose table was in memory once', found)
         sql = 'SELECT count(*), sum(hashtext(v)), bool_and(p <= k) FROM' \
               ' (SELECT *, lag(k) OVER () AS p FROM (SELECT * FROM large ORDER BY k OFFSET 0) s) t'
         found = rows(cur, sql)
@@ -211,4 +304,4 @@ def lost():
 
 
 if __name__ == '__main__':
-    common.run([told, places, methods, descriptors, ways, lost])
+    common.run([told, from_table, outgrown, places, methods, descriptors, ways, lost])

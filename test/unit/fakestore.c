@@ -734,6 +734,31 @@ fake_scan(WsStore *store)
 	return s->slot;
 }
 
+/* What it costs matters only to sorts that nobody has told when to begin again. */
+static WsStoreToll
+fake_toll(const WsStore *store)
+{
+	return (WsStoreToll) {0};
+}
+
+/* Are the store's rows in a table? */
+static bool fake_store_is_table = false;
+
+static bool
+fake_rest(WsStore *store, uint64 *pointer)
+{
+	FakeStore  *s = (FakeStore *) store;
+
+	if (s->next == s->n && !fake_load(s))
+	{
+		fake_close(store);
+		s->writer = s->helper = NULL;
+		return false;
+	}
+	*pointer = ws_entry_pointer(s->batch[s->next++]);
+	return true;
+}
+
 static const WsStoreOps fake_ops = {
 	.name = "fake",
 	.virtual_rows = true,
@@ -747,7 +772,23 @@ static const WsStoreOps fake_ops = {
 	.get = fake_get,
 	.seek = fake_seek,
 	.absent = fake_absent,
+	.toll = fake_toll,
 	.scan = fake_scan,
+	.close = fake_close,
+};
+
+static const WsStoreOps fake_table_ops = {
+	.name = "fake table",
+	.virtual_rows = true,
+	.put = fake_put,
+	.spill = fake_spill,
+	.end = fake_end,
+	.open = fake_open,
+	.get = fake_get,
+	.seek = fake_seek,
+	.absent = fake_absent,
+	.toll = fake_toll,
+	.rest = fake_rest,
 	.close = fake_close,
 };
 
@@ -756,7 +797,7 @@ ws_store_create(const WsStoreContext *context)
 {
 	FakeStore  *s = palloc0(sizeof(FakeStore));
 
-	s->store.ops = &fake_ops;
+	s->store.ops = fake_store_is_table && context->rel != NULL ? &fake_table_ops : &fake_ops;
 	s->context = *context;
 	s->file = -1;
 	/* what is sorted by, and behind it the row's number */
@@ -793,6 +834,15 @@ fake_tuple(TupleTableSlot *slot)
 		if (!slot->tts_isnull[i])
 			memcpy((char *) tuple->t_data + hoff + i * sizeof(Datum), &slot->tts_values[i], sizeof(Datum));
 	return tuple;
+}
+
+/* The nulls are not among what a copy has. */
+void
+ExecForceStoreHeapTuple(HeapTuple tuple, TupleTableSlot *slot, bool should_free)
+{
+	memcpy(slot->tts_values, (char *) tuple->t_data + tuple->t_data->t_hoff, slot->tts_nvalid * sizeof(Datum));
+	if (should_free)
+		pfree(tuple);
 }
 
 HeapTuple
