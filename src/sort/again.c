@@ -33,6 +33,7 @@
 #include "access/htup_details.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "utils/memutils.h"
 
 /* Rows between two looks, and between two looks for an interrupt. */
 #define LOOK_ROWS		4096
@@ -101,10 +102,15 @@ ws_sort_create(const WsRequest *request, TupleDesc desc, Relation rel)
 	sort->next_look = PG_UINT64_MAX;
 	if (request->copies)
 	{
+		MemoryContext old;
+
+		sort->copying = AllocSetContextCreate(CurrentMemoryContext, "WiscSort copies", ALLOCSET_SMALL_SIZES);
+		old = MemoryContextSwitchTo(sort->copying);
 		sort->copies = ws_table_rows_create(rel, request->needed, true);
 		request = request_of_copies(request);
 		desc = sort->copies->desc;
 		rel = NULL;
+		MemoryContextSwitchTo(old);
 	}
 	sort->rel = rel;
 	sort->sorter = ws_sorter_create(request, desc, rel);
@@ -351,5 +357,7 @@ ws_sort_destroy(WsSort *sort)
 	ws_sorter_destroy(sort->sorter);
 	/* below which the second one was */
 	ws_sorter_destroy(sort->first);
+	if (sort->copying != NULL)
+		MemoryContextDelete(sort->copying);
 	pfree(sort);
 }

@@ -14,6 +14,7 @@ typedef struct WsSort
 	WsSorter   *first;			/* the one before, or NULL */
 	Relation	rel;			/* the table that has the rows, or NULL */
 	WsTableRows *copies;		/* rows of the table are copied as they come; else NULL */
+	MemoryContext copying;		/* what that needs, or NULL */
 	WsTableOrder *order;		/* by which they were read again, or NULL */
 	uint64		next_look;		/* row at which to look whether to begin again */
 	int64		faults_before;	/* page faults that had waited before the first row */
