@@ -58,7 +58,7 @@ begin_sort(CustomScanState *node, EState *estate, int eflags)
 		 */
 		state->rel = node->ss.ss_currentRelation;
 		node->ss.ss_currentRelation = NULL;
-		ws_request_note_columns(state->request, cscan, RelationGetDescr(state->rel)->natts);
+		ws_request_note_columns(state->request, cscan, RelationGetDescr(state->rel));
 		ExecInitScanTupleSlot(estate, &node->ss, RelationGetDescr(state->rel),
 							  &TTSOpsHeapTuple);
 		ExecAssignScanProjectionInfo(&node->ss);

@@ -231,11 +231,13 @@ ws_request_read(List *private, Snapshot snapshot)
 }
 
 /*
- * Sets which of the `natts` columns of its table a sort that leaves rows there is asked for: request->needed,
- * unless it is asked for more of the rows than columns.  In CurrentMemoryContext.
+ * Sets which columns of its table, whose rows are described by `desc`, a sort that leaves rows there is asked
+ * for: request->needed, unless it is asked for more of the rows than columns.  NOT NULL columns are needed
+ * anyhow, because code that is compiled for rows of the table (jit) does not look whether they are null.  In
+ * CurrentMemoryContext.
  */
 void
-ws_request_note_columns(WsRequest *r, const CustomScan *plan, int natts)
+ws_request_note_columns(WsRequest *r, const CustomScan *plan, TupleDesc desc)
 {
 	Bitmapset  *columns = NULL;
 	int			member = -1;
@@ -246,8 +248,9 @@ ws_request_note_columns(WsRequest *r, const CustomScan *plan, int natts)
 	for (int i = 0; i < r->ncols; i++)
 		columns = bms_add_member(columns, r->columns[i] - FirstLowInvalidHeapAttributeNumber);
 	all = bms_is_member(-FirstLowInvalidHeapAttributeNumber, columns);
-	r->needed = palloc(natts * sizeof(bool));
-	memset(r->needed, all, natts * sizeof(bool));
+	r->needed = palloc(desc->natts * sizeof(bool));
+	for (int i = 0; i < desc->natts; i++)
+		r->needed[i] = all || TupleDescAttr(desc, i)->attnotnull;
 	while ((member = bms_next_member(columns, member)) >= 0)
 	{
 		AttrNumber	attno = member + FirstLowInvalidHeapAttributeNumber;

@@ -29,7 +29,7 @@ extern WsRequest *ws_request_create(int ncols);
 extern List *ws_request_write(const WsRequest *request, const WsConstraint *constraints);
 extern WsRequest *ws_request_read(List *private, Snapshot snapshot);
 extern bool ws_request_keys_fit(const WsRequest *request);
-extern void ws_request_note_columns(WsRequest *request, const CustomScan *plan, int natts);
+extern void ws_request_note_columns(WsRequest *request, const CustomScan *plan, TupleDesc desc);
 extern void ws_request_resolve(WsRequest *request, Relation rel);
 extern double ws_spool_bytes(double rows, double width);
 extern int64 ws_spool_allowance(int sharers, const char **bound);

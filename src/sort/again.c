@@ -35,8 +35,9 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-/* Rows between two looks, and between two looks for an interrupt. */
+/* Rows between two looks, at least, and of those before; and between two looks for an interrupt. */
 #define LOOK_ROWS		4096
+#define LOOK_SHARE		16
 #define INTERRUPT_ROWS	1024
 
 /* Share of the rows' pages that is gone: enough to begin again at once, and enough to believe the faults. */
@@ -320,7 +321,7 @@ ws_sort_look(WsSort *sort, TupleTableSlot *slot)
 	if (sort->sorter->request->again_at >= 0 || is_worth_it(sort))
 		begin_again(sort, slot);
 	else
-		sort->next_look += LOOK_ROWS;
+		sort->next_look += Max(LOOK_ROWS, sort->next_look / LOOK_SHARE);
 }
 
 /* What EXPLAIN ANALYZE shows: of the sort as it began again, if it has. */

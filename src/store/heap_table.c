@@ -11,6 +11,7 @@
 #include "executor/instrument.h"
 #include "miscadmin.h"
 #include "pgstat.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
 
 /* Of a table that it is asked whether it is in memory: 64 MB. */
@@ -47,13 +48,24 @@ ws_heap_table_init(WsHeapTable *table, Relation rel, const WsRequest *request)
 double
 ws_heap_table_absent(const WsHeapTable *table)
 {
-	WsDirect   *direct = table->direct;
+	MemoryContext own;
+	MemoryContext old;
+	WsDirect   *direct;
+	double		absent = 0;
 
 	if (table->blocks < LEAST_BLOCKS)
 		return 0;
-	if (direct == NULL)
-		direct = ws_direct_create(table->rel);
-	return direct == NULL ? 0 : ws_direct_absent(direct);
+	if (table->direct != NULL)
+		return ws_direct_absent(table->direct);
+	/* mapped for this look */
+	own = AllocSetContextCreate(CurrentMemoryContext, "WiscSort look", ALLOCSET_SMALL_SIZES);
+	old = MemoryContextSwitchTo(own);
+	direct = ws_direct_create(table->rel);
+	if (direct != NULL)
+		absent = ws_direct_absent(direct);
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(own);
+	return absent;
 }
 
 /*

@@ -92,6 +92,8 @@ fault('the last column is forgotten', FILE, 'rows->last = i + 1;', 'rows->last =
 FILE = 'store/heap.c'
 fault('pointers of the window are left behind', FILE, 'if (h->where == NULL)', 'if (true)', 't:beyond/from_table')
 FILE = 'exec/request.c'
+fault('a column that cannot be null is', FILE, 'r->needed[i] = all || TupleDescAttr(desc, i)->attnotnull;',
+      'r->needed[i] = all;', 't:beyond/from_table t:beyond/outgrown')
 fault('a copy is taken for the row', FILE, 'r->needed = NULL;', '{}', 't:beyond/from_table')
 fault('an old plan is believed', FILE, 'r->copies = r->needed != NULL && has_outgrown_memory(r, rel);',
       'r->copies = false;', 't:beyond/outgrown')

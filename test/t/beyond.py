@@ -67,6 +67,7 @@ ALTER TABLE x DROP few, ADD few int;
 UPDATE x SET few = i % 3;
 ALTER TABLE x ADD later int DEFAULT 7, ADD latest text DEFAULT 'none';
 UPDATE x SET later = i % 4, latest = t WHERE i % 3 = 0;
+ALTER TABLE x ALTER i SET NOT NULL, ALTER k4 SET NOT NULL, ALTER v SET NOT NULL;
 ANALYZE x"""
 # Orders that leave no choice; columns that are not asked for, dropped, or younger than the rows.
 FROM_TABLE = tuple(sql + ', i' for sql in QUERIES[:5]) + QUERIES[5:] + (
@@ -92,6 +93,10 @@ def from_table():
                 for at in (-1, 0, 1, 4097, ROWS // 2, ROWS - 1, ROWS):
                     cur.execute('SET wiscsort.debug_again = %d' % at)
                     check(rows(cur, sql) == wanted, '%s, row %d: %s' % (memory, at, sql))
+            # code that is compiled for rows of the table
+            cur.execute('SET jit = on; SET jit_above_cost = 0; SET wiscsort.debug_again = 3000')
+            check(rows(cur, sql) == wanted, 'jit: ' + sql)
+            cur.execute('RESET jit; RESET jit_above_cost')
         cur.execute('SET wiscsort.debug_again = 5000')
         found = explain(cur, FROM_TABLE[0], ', ANALYZE')
         check('Record Store: heap, then inline' in found and 'Began Again At Row: 5000' in found,
@@ -126,6 +131,9 @@ def outgrown():
             for memory in ('64kB', '256kB', '8MB'):
                 cur.execute("SET work_mem = '%s'" % memory)
                 check(rows(cur, 'EXECUTE p%d' % n) == wanted, '%s, copied: %s' % (memory, sql))
+            cur.execute('SET jit = on; SET jit_above_cost = 0')
+            check(rows(cur, 'EXECUTE p%d' % n) == wanted, 'jit, copied: ' + sql)
+            cur.execute('RESET jit; RESET jit_above_cost')
             scroll = rows(cur, 'BEGIN; DECLARE c SCROLL CURSOR FOR %s; FETCH ALL FROM c' % sql)
             equal(scroll, wanted, 'a cursor: ' + sql)
             equal(rows(cur, 'FETCH BACKWARD 9 FROM c'), wanted[:-10:-1], 'backward: ' + sql)
