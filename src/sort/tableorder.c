@@ -3,7 +3,7 @@
  *
  * A sort whose rows stay in their table has pointers to them, in the order of the keys.  When it begins
  * again (again.c), those rows are read once, block by block.  That is one more sort of rows that stay in
- * their table, by their places there: exact keys of 8 bytes, so that neither ties nor a spool are to be
+ * their table, by their TIDs: exact keys of 6 bytes, so that neither ties nor a spool are to be
  * thought of, and whose windows read the table from front to back.
  *
  * Memory: as the caller says; 16 bytes a row, of memory or of temporary files.  On error all of it goes
@@ -16,22 +16,12 @@
 #include "catalog/pg_type_d.h"
 #include "store/heap.h"
 
-static AttrNumber place_attno = 2;
-static Oid	place_sortop = Int8LessOperator;
+/* The sort column: the TID, as the first column of the input of any sort of rows that stay in their table. */
+static AttrNumber place_attno = 1;
+static Oid	place_sortop = TIDLessOperator;
 static Oid	place_collation = InvalidOid;
 static bool place_nulls_first = false;
 static bool place_notnull = true;
-
-/* Rows of a TID, and of its place as a number. */
-static TupleDesc
-places_desc(void)
-{
-	TupleDesc	desc = CreateTemplateTupleDesc(2);
-
-	TupleDescInitEntry(desc, 1, "ctid", TIDOID, -1, 0);
-	TupleDescInitEntry(desc, 2, "place", INT8OID, -1, 0);
-	return desc;
-}
 
 /*
  * Prepares to take pointers to rows of `rel`, which stays open and locked, about request->rows of them, with
@@ -42,8 +32,9 @@ ws_table_order_create(const WsRequest *request, Relation rel, Size memory)
 {
 	WsTableOrder *order = palloc0(sizeof(WsTableOrder));
 	WsRequest  *r = &order->request;
-	TupleDesc	places = places_desc();
+	TupleDesc	places = CreateTemplateTupleDesc(1);
 
+	TupleDescInitEntry(places, 1, "ctid", TIDOID, -1, 0);
 	*r = *request;
 	r->ncols = 1;
 	r->attnos = &place_attno;
@@ -73,8 +64,7 @@ ws_table_order_put(WsTableOrder *order, uint64 pointer)
 	ItemPointerSet(&tid, ws_pointer_block(pointer), ws_pointer_offset(pointer));
 	ExecClearTuple(order->place);
 	order->place->tts_values[0] = PointerGetDatum(&tid);
-	order->place->tts_values[1] = Int64GetDatum((int64) pointer);
-	order->place->tts_isnull[0] = order->place->tts_isnull[1] = false;
+	order->place->tts_isnull[0] = false;
 	ExecStoreVirtualTuple(order->place);
 	ws_sorter_put(order->sorter, order->place);
 	ExecClearTuple(order->place);

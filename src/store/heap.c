@@ -235,8 +235,8 @@ fill(WsHeap *h)
 }
 
 /*
- * Takes the pointer of a row that has not been handed out: those of the window first, then, from the
- * stream.  False if there is none left.  No row can be got afterwards.
+ * Takes the pointer of a row that has not been handed out: first those of the window, then the stream's.
+ * False if there is none left.  No row can be got afterwards.
  */
 bool
 ws_heap_rest(WsHeap *h, uint64 *pointer)

@@ -109,7 +109,7 @@ absent(const WsStore *store)
 	return ws_spool_absent((const WsSpool *) store);
 }
 
-/* Each fault brings so many bytes, and takes so many microseconds. */
+/* Bytes that a page fault brings, at least. */
 #define FAULT_BYTES		4096.0
 
 static WsStoreToll

@@ -91,9 +91,10 @@ typedef struct WsStoreOps
 	void		(*seek) (WsStore *store, uint64 position);
 
 	/*
-	 * of rows that wait in a file, the share that is not in memory, 0 to 1; NULL: never any.  And what they
-	 * cost.  Then `scan`, instead of `get`, returns each row in the order in which they came, and NULL at the
-	 * end, when the store has none any more.  A row is valid until the next call
+	 * of rows that wait in a file or a table, the share that is not in memory, 0 to 1, and in `toll` what
+	 * they cost; NULL, both: none ever wait there.  Then `scan`, instead of `get`, returns each row in the
+	 * order in which they came, and NULL at the end, when the store has none any more.  A row is valid until
+	 * the next call
 	 */
 	double		(*absent) (const WsStore *store);
 	WsStoreToll (*toll) (const WsStore *store);

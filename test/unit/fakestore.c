@@ -741,8 +741,9 @@ fake_toll(const WsStore *store)
 	return (WsStoreToll) {0};
 }
 
-/* Are the store's rows in a table? */
+/* Are the store's rows in a table?  Then it does this. */
 static bool fake_store_is_table = false;
+static WsStoreOps fake_table_ops;
 
 static bool
 fake_rest(WsStore *store, uint64 *pointer)
@@ -777,26 +778,14 @@ static const WsStoreOps fake_ops = {
 	.close = fake_close,
 };
 
-static const WsStoreOps fake_table_ops = {
-	.name = "fake table",
-	.virtual_rows = true,
-	.put = fake_put,
-	.spill = fake_spill,
-	.end = fake_end,
-	.open = fake_open,
-	.get = fake_get,
-	.seek = fake_seek,
-	.absent = fake_absent,
-	.toll = fake_toll,
-	.rest = fake_rest,
-	.close = fake_close,
-};
-
 WsStore *
 ws_store_create(const WsStoreContext *context)
 {
 	FakeStore  *s = palloc0(sizeof(FakeStore));
 
+	fake_table_ops = fake_ops;
+	fake_table_ops.scan = NULL;
+	fake_table_ops.rest = fake_rest;
 	s->store.ops = fake_store_is_table && context->rel != NULL ? &fake_table_ops : &fake_ops;
 	s->context = *context;
 	s->file = -1;
