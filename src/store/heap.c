@@ -83,6 +83,8 @@ ws_heap_create(const WsStoreContext *context, const WsHeapTable *table, WsStream
 	h->deviation = MOST_DEVIATION / 2;
 	h->strategy = table->strategy;
 	h->direct = table->direct;
+	if (h->direct == NULL)
+		h->announcer = ws_announcer_create(rel, h->source);
 	h->team = palloc(sizeof(WsTeam));
 	ws_team_init(h->team, h->source->helper, request->threads.read < 0);
 	h->touching = palloc(WS_HEAP_TOUCHED * sizeof(WsDirectBlock));

@@ -37,15 +37,27 @@ extern void ws_direct_touch_row(const char *page, OffsetNumber offset);
 extern int	ws_direct_lock(WsDirect *d, WsDirectBlock *blocks, int n);
 extern void ws_direct_unlock(WsDirect *d, const WsDirectBlock *blocks, int n);
 extern double ws_direct_absent(WsDirect *d);
+extern const char *ws_direct_page(WsDirect *d, BlockNumber block);
+extern bool ws_direct_is_shared(WsDirect *d, BlockNumber block);
+extern void ws_direct_announce(const char *page);
 extern void ws_direct_failed(const WsDirect *d) __attribute__((noreturn));
+
+/* ---- heap_announce.c: the system told of blocks to come ---- */
+typedef struct WsAnnouncer WsAnnouncer;
+struct WsHeapOrder;
+
+#define WS_ANNOUNCED	16		/* blocks at a time */
+
+extern WsAnnouncer *ws_announcer_create(Relation rel, struct WsHeapOrder *order);
+extern void ws_announce(WsAnnouncer *announcer, const BlockNumber *blocks, int n);
 
 /* ---- heap_buffered.c: blocks through the buffer manager ---- */
 typedef BlockNumber (*WsNextBlock) (void *arg);
 typedef void (*WsUseBuffer) (void *arg, Buffer buffer);
 
-extern void ws_read_blocks(Relation rel, BufferAccessStrategy strategy, WsNextBlock next,
-						   WsUseBuffer use, void *arg);
-extern void ws_announce_blocks(Relation rel, WsNextBlock next, void *arg);
+extern void ws_read_blocks(Relation rel, BufferAccessStrategy strategy, WsAnnouncer *announcer,
+						   WsNextBlock next, WsUseBuffer use, void *arg);
+extern void ws_announce_blocks(WsAnnouncer *announcer, WsNextBlock next, void *arg);
 
 /* ---- heap_table.c: a table whose rows are fetched ---- */
 typedef struct WsHeapTable
@@ -156,7 +168,8 @@ typedef struct WsHeap
 	Size		least;			/* of them, from the beginning */
 	WsRegion   *region;
 	BufferAccessStrategy strategy;
-	WsDirect   *direct;			/* or NULL */
+	WsDirect   *direct;			/* or NULL: then there is an announcer */
+	WsAnnouncer *announcer;
 	bool		resident;		/* most blocks have been in shared_buffers lately */
 	/* the window */
 	uint64		first;			/* number of its first row in the output */

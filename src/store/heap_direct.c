@@ -306,22 +306,44 @@ ws_direct_find(WsDirect *d, WsDirectBlock *blocks, int n, bool files)
 	}
 }
 
+/* Where a block is mapped, or NULL: for ws_direct_announce alone, since nothing keeps it as it is. */
+const char *
+ws_direct_page(WsDirect *d, BlockNumber block)
+{
+	return mapped(d, block);
+}
+
+/* Is the block in shared_buffers? */
+bool
+ws_direct_is_shared(WsDirect *d, BlockNumber block)
+{
+	uint32		hash = hash_block(d, block);
+	LWLock	   *lock = BufMappingPartitionLock(hash);
+	bool		shared;
+
+	LWLockAcquire(lock, LW_SHARED);
+	shared = lookup(d, block, hash) >= 0;
+	LWLockRelease(lock);
+	return shared;
+}
+
+/* Tells the system that a block is going to be read from its file.  Called by helpers. */
+void
+ws_direct_announce(const char *page)
+{
+	(void) madvise((void *) page, BLCKSZ, MADV_WILLNEED);
+}
+
 /* Is the block in shared_buffers, or its file's page in memory?  Where that cannot be told, it is. */
 static bool
 in_memory(WsDirect *d, BlockNumber block)
 {
-	uint32		hash = hash_block(d, block);
-	LWLock	   *lock = BufMappingPartitionLock(hash);
 	const char *page = mapped(d, block);
 	unsigned char there[BLCKSZ / MEMORY_PAGE];
-	bool		shared;
 
 	if (page == NULL || d->segments[block / RELSEG_SIZE].persistent)
 		return true;
-	LWLockAcquire(lock, LW_SHARED);
-	shared = lookup(d, block, hash) >= 0;
-	LWLockRelease(lock);
-	return shared || mincore((void *) page, BLCKSZ, there) != 0 || (there[0] & 1) != 0;
+	return ws_direct_is_shared(d, block) || mincore((void *) page, BLCKSZ, there) != 0 || (there[0] & 1) != 0;
 }
 
 /* The share of the table's blocks that is not in memory, 0 to 1: from samples. */

@@ -332,7 +332,7 @@ ws_heap_announce(WsHeap *h)
 	if (order == NULL)
 		return false;
 	coming = (Coming) {order, order + n};
-	ws_announce_blocks(h->rel, coming_block, &coming);
+	ws_announce_blocks(h->announcer, coming_block, &coming);
 	return true;
 }
 
@@ -344,7 +344,7 @@ ws_heap_fetch(WsHeap *h)
 
 	if (h->direct == NULL)
 	{
-		ws_read_blocks(h->rel, h->strategy, next_block, use_buffer, &buffered);
+		ws_read_blocks(h->rel, h->strategy, h->announcer, next_block, use_buffer, &buffered);
 		return;
 	}
 	for (Size next = 0; next < h->rows;)

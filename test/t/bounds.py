@@ -14,8 +14,19 @@ SMALL_SORTS = 10000
 UNION = 400
 
 
+EXITING = 4                     # of a thread's flags: it has ended, but /proc has it for a moment yet
+
+
 def threads_of(pid):
-    return len(os.listdir('/proc/%d/task' % pid))
+    """Threads of a process, without those that have ended and been joined."""
+    count = 0
+    for thread in os.listdir('/proc/%d/task' % pid):
+        try:
+            with open('/proc/%d/task/%s/stat' % (pid, thread)) as f:
+                count += int(f.read().rsplit(')', 1)[1].split()[6]) & EXITING == 0
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+    return count
 
 
 def state_of(pid):
@@ -36,8 +47,7 @@ def most_threads(cur, sql):
 
     def watch():
         while not done.wait(0.002):
-            # one that has been joined may be in /proc for a moment yet
-            most[0] = max(most[0], min(threads_of(pid), threads_of(pid)) - 1)
+            most[0] = max(most[0], threads_of(pid) - 1)
     watcher = threading.Thread(target=watch)
     watcher.start()
     try:
