@@ -36,7 +36,7 @@
  * the page cache may be stale; limited address space; files that cannot be
  * mapped.
  *
- * Memory: a struct a segment, one page, and with checksums a bit a block.
+ * Memory: a struct a segment, and with checksums, once blocks are read, two pages and a bit a block.
  *-------------------------------------------------------------------------
  */
 #include "store/heap.h"
@@ -77,8 +77,8 @@ struct WsDirect
 	Segment    *segments;
 	int			nsegments;
 	uint64		held[NUM_BUFFER_PARTITIONS / 64];	/* partition locks: a bit each */
-	uint8	   *verified;		/* with checksums: a bit a block */
-	char	   *page;			/* with checksums: a copy, aligned */
+	uint8	   *verified;		/* with checksums, once blocks are read: a bit a block */
+	char	   *page;			/* the same: a copy, aligned */
 	MemoryContextCallback callback;
 };
 
@@ -123,12 +123,6 @@ ws_direct_create(Relation rel)
 	d->nblocks = RelationGetNumberOfBlocks(rel);
 	d->nsegments = (int) (d->nblocks / RELSEG_SIZE) + 1;
 	d->segments = palloc0(d->nsegments * sizeof(Segment));
-	if (DataChecksumsEnabled())
-	{
-		d->verified = palloc0(d->nblocks / 8 + 1);
-		d->page = palloc(2 * BLCKSZ);
-		d->page = (char *) TYPEALIGN(BLCKSZ, (uintptr_t) d->page);
-	}
 	d->callback.func = release_mappings;
 	d->callback.arg = d;
 	MemoryContextRegisterResetCallback(CurrentMemoryContext, &d->callback);
@@ -288,6 +282,17 @@ take_locks(WsDirect *d)
 			LWLockAcquire(partition_lock(i * 64 + pg_rightmost_one_pos64(rest)), LW_SHARED);
 }
 
+/* Memory for verifying blocks.  Who only asks about blocks, or announces them, does without. */
+static void
+prepare_verifying(WsDirect *d)
+{
+	MemoryContext context = GetMemoryChunkContext(d);
+
+	d->page = MemoryContextAlloc(context, 2 * BLCKSZ);
+	d->page = (char *) TYPEALIGN(BLCKSZ, (uintptr_t) d->page);
+	d->verified = MemoryContextAllocZero(context, d->nblocks / 8 + 1);
+}
+
 /*
  * Prepares n <= WS_DIRECT_BLOCKS different blocks to be locked: sets `page` to where
  * they are mapped, to be touched, or to NULL.  Without `files`, only blocks in
@@ -296,6 +301,8 @@ take_locks(WsDirect *d)
 void
 ws_direct_find(WsDirect *d, WsDirectBlock *blocks, int n, bool files)
 {
+	if (unlikely(d->verified == NULL && DataChecksumsEnabled()))
+		prepare_verifying(d);
 	for (int i = 0; i < n; i++)
 	{
 		WsDirectBlock *b = &blocks[i];
