@@ -55,6 +55,15 @@ ws_entry_prefix(WsEntry e)
 	return ws_entry_int(e) >> WS_POINTER_BITS;
 }
 
+/* The first n bytes of a prefix. */
+static inline ws_uint128
+ws_prefix_mask(int n)
+{
+	ws_uint128	all = ((ws_uint128) 1 << (WS_PREFIX_BYTES * 8)) - 1;
+
+	return all ^ (all >> (n * 8));
+}
+
 static inline bool
 ws_entry_same_prefix(WsEntry a, WsEntry b)
 {

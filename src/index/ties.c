@@ -13,14 +13,17 @@
  *	  of equals are settled in turn; then the common prefix is put back.  This
  *	  is a most-significant-digit radix sort with 10-byte digits, and it reads
  *	  each row once a digit instead of once a comparison.
- *  - A key with a column that only its comparator can order: a sort of {first
- *	  key datum, pointer} pairs by the comparators; further columns are taken
+ *  - A key whose bytes end at a value that only its comparator can order: a sort of
+ *	  {datum of this column, pointer} pairs by the comparators; further columns are taken
  *	  from the rows.
- *  - A key whose bytes are a guess (key/transform.c): by digits, and after
- *	  GUESS_DIGITS by the comparators.  At the end each row is compared with the one
- *	  before it.  If one is out of order, all are sorted by the comparators.  What
- *	  is left of the guess in the prefixes is wiped out, so that merges use
+ *  - A key whose bytes are a guess from there on (key/transform.c): by digits, and after
+ *	  GUESS_DIGITS by the comparators.  At the end, of rows with the same bytes before the guess, each is
+ *	  compared with the one before it.  If one is out of order, they are all sorted by the
+ *	  comparators.  What is left of the guess in the prefixes is wiped out, so that merges use
  *	  the comparators.
+ *
+ * Columns that the prefix tells wholly are not compared again.
+ *
  *  - What is still tied after MAX_DIGITS digits (long values with much in
  *	  common): a sort of the entries that compares whole rows.
  *
@@ -50,8 +53,17 @@ typedef struct Ties
 	const WsKeyRows *rows;
 	WsKeySlot  *slot[2];
 	bool		vectorised;		/* entries are sorted by vqsort */
-	bool		guess;			/* the prefixes are a guess */
+	int			told;			/* columns that are the same throughout the group */
 } Ties;
+
+/* How a group with equal bytes is to be ordered. */
+typedef enum Way
+{
+	DONE,						/* its keys are equal */
+	DIGITS,						/* by more bytes */
+	GUESSES,					/* by more bytes that are a guess */
+	COMPARISONS
+} Way;
 
 static WsKeySlot *
 fetch(Ties *t, uint64 pointer, int slot)
@@ -60,17 +72,17 @@ fetch(Ties *t, uint64 pointer, int slot)
 	return t->slot[slot];
 }
 
-/* Orders two rows by their key columns from number `from_col` on. */
+/* Orders two rows by their key columns from number `column` on. */
 static int
-compare_keys(Ties *t, uint64 a, uint64 b, int from_col)
+compare_keys(Ties *t, uint64 a, uint64 b, int column)
 {
 	WsKeySlot *x = fetch(t, a, 0);
 	WsKeySlot *y = fetch(t, b, 1);
 
-	return ws_key_compare(t->spec, from_col, x->values, x->isnull, y->values, y->isnull);
+	return ws_key_compare(t->spec, column, x->values, x->isnull, y->values, y->isnull);
 }
 
-/* The first key column of a row beside its pointer. */
+/* The first key column of a row that the prefix does not tell, beside its pointer. */
 typedef struct Pair
 {
 	Datum		datum;
@@ -94,7 +106,7 @@ compare_rows(const WsEntry *a, const WsEntry *b, Ties *t)
 	int			cmp = 0;
 
 	if (pa != pb)
-		cmp = compare_keys(t, pa, pb, 0);
+		cmp = compare_keys(t, pa, pb, t->told);
 	return cmp != 0 ? cmp : compare_pointers(pa, pb);
 }
 
@@ -114,10 +126,10 @@ compare_pairs(const Pair *a, const Pair *b, Ties *t)
 	uint64		pb = b->pointer & WS_POINTER_MASK;
 	int			cmp = ApplySortComparator(a->datum, (a->pointer & PAIR_NULL) != 0,
 										  b->datum, (b->pointer & PAIR_NULL) != 0,
-										  &t->spec->compare[0]);
+										  &t->spec->compare[t->told]);
 
-	if (cmp == 0 && t->spec->ncols > 1 && pa != pb)
-		cmp = compare_keys(t, pa, pb, 1);
+	if (cmp == 0 && t->spec->ncols > t->told + 1 && pa != pb)
+		cmp = compare_keys(t, pa, pb, t->told + 1);
 	return cmp != 0 ? cmp : compare_pointers(pa, pb);
 }
 
@@ -137,14 +149,14 @@ ws_ties_bytes_per_entry(const WsKeySpec *spec)
 	return spec->comparator ? sizeof(Pair) : 0;
 }
 
-static void settle(Ties *t, WsEntry *entries, Size n, int digits);
+static void settle(Ties *t, WsEntry *entries, Size n, int digits, Way way);
 
 /* Orders a group by the comparators, through pairs; or by rows if values to be copied take too much. */
 static void
 settle_by_comparator(Ties *t, WsEntry *group, Size n)
 {
 	ws_uint128	common = ws_entry_prefix(group[0]);
-	int			att = t->spec->cols[0].attno - 1;
+	int			att = t->spec->cols[t->told].attno - 1;
 	MemoryContext work = AllocSetContextCreate(CurrentMemoryContext, "WiscSort pairs",
 											   ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(work);
@@ -163,7 +175,7 @@ settle_by_comparator(Ties *t, WsEntry *group, Size n)
 		if (key->isnull[att])
 			pairs[i].pointer |= PAIR_NULL;
 		else if (t->rows->keep != NULL)
-			pairs[i].datum = t->rows->keep(t->rows->store, key, &kept);
+			pairs[i].datum = t->rows->keep(t->rows->store, key, t->told, &kept);
 		CHECK_FOR_INTERRUPTS();
 	}
 	if (kept <= t->rows->kept)
@@ -180,7 +192,7 @@ settle_by_comparator(Ties *t, WsEntry *group, Size n)
 
 /* Orders a group by the next digit of its keys, and that by the one after. */
 static void
-settle_by_digit(Ties *t, WsEntry *group, Size n, int digits)
+settle_by_digit(Ties *t, WsEntry *group, Size n, int digits, Way way)
 {
 	ws_uint128	common = ws_entry_prefix(group[0]);
 
@@ -199,24 +211,45 @@ settle_by_digit(Ties *t, WsEntry *group, Size n, int digits)
 		CHECK_FOR_INTERRUPTS();
 	}
 	ws_sort_entries(group, n, t->vectorised);
-	settle(t, group, n, digits + 1);
+	settle(t, group, n, digits + 1, way);
 	for (Size i = 0; i < n; i++)
 		group[i] = ws_entry_make(common, ws_entry_pointer(group[i]));
 }
 
-/* Do the digits sorted so far hold the whole key of this group? */
-static bool
-group_complete(Ties *t, WsEntry entry, int digits)
+/* How to go on with a group that is equal in `digits` digits, and has come there by `way`. */
+static Way
+way_on(Ties *t, WsEntry entry, int digits, Way way)
 {
 	uint8		window[WS_PREFIX_BYTES];
-	WsKeySlot *key;
+	WsKeySlot  *key;
+	Size		length;
 
 	if (digits == 1)
-		return ws_key_complete(t->spec, entry);
+	{
+		WsTold		told = ws_key_told(t->spec, entry);
+
+		t->told = told.columns;
+		switch (told.what)
+		{
+			case WS_TOLD_ALL:
+				return DONE;
+			case WS_TOLD_IN_PART:
+				return DIGITS;
+			case WS_TOLD_GUESSED:
+				/* nothing behind what is certain: the guess has been wiped out */
+				return (ws_entry_prefix(entry) & ws_prefix_mask(told.bytes)) == ws_entry_prefix(entry) ?
+					COMPARISONS : GUESSES;
+			default:
+				return COMPARISONS;
+		}
+	}
+	if (way == GUESSES)
+		return digits < GUESS_DIGITS ? GUESSES : COMPARISONS;
 	key = fetch(t, ws_entry_pointer(entry), 0);
-	return ws_key_window(t->spec, key->values, key->isnull,
-						 (Size) (digits - 1) * WS_PREFIX_BYTES,
-						 window) <= (Size) digits * WS_PREFIX_BYTES;
+	length = ws_key_window(t->spec, key->values, key->isnull, (Size) (digits - 1) * WS_PREFIX_BYTES, window);
+	if (length == WS_KEY_UNBOUNDED)
+		return COMPARISONS;
+	return length <= (Size) digits * WS_PREFIX_BYTES ? DONE : DIGITS;
 }
 
 /*
@@ -236,7 +269,7 @@ each_follows(Ties *t, const WsEntry *entries, Size n, bool ascending)
 		if (i + PREFETCH_ROWS < n)
 			t->rows->prefetch(t->rows->store, ws_entry_pointer(entries[i + PREFETCH_ROWS]));
 		key = fetch(t, ws_entry_pointer(entries[i]), i % 2);
-		cmp = ws_key_compare(t->spec, 0, last->values, last->isnull,
+		cmp = ws_key_compare(t->spec, t->told, last->values, last->isnull,
 							 key->values, key->isnull);
 		if (ascending ? cmp > 0 : cmp != 0)
 			return false;
@@ -265,9 +298,9 @@ prefetch_tied(Ties *t, const WsEntry *entries, Size i, WsEntry *known)
 	t->rows->prefetch(t->rows->store, ws_entry_pointer(entries[i]));
 }
 
-/* Finds the groups of equals among entries sorted by `digits` digits. */
+/* Finds the groups of equals among entries sorted by `digits` digits, which are more of `way`. */
 static void
-settle(Ties *t, WsEntry *entries, Size n, int digits)
+settle(Ties *t, WsEntry *entries, Size n, int digits, Way way)
 {
 	WsEntry		known = WS_ENTRY_MAX;
 	Size		start = 0;
@@ -276,13 +309,14 @@ settle(Ties *t, WsEntry *entries, Size n, int digits)
 	{
 		WsEntry    *group = entries + start;
 		Size		size = i - start;
+		Way			on;
 
 		if (digits == 1 && i + PREFETCH_ROWS < n)
 			prefetch_tied(t, entries, i + PREFETCH_ROWS, &known);
 		if (i < n && ws_entry_same_prefix(entries[i], group[0]))
 			continue;
 		start = i;
-		if (size == 1 || group_complete(t, group[0], digits))
+		if (size == 1 || (on = way_on(t, group[0], digits, way)) == DONE)
 			continue;
 		CHECK_FOR_INTERRUPTS();
 
@@ -294,56 +328,48 @@ settle(Ties *t, WsEntry *entries, Size n, int digits)
 		/* few distinct keys are common, and every further digit reads the rows again */
 		if (each_follows(t, group, size, false))
 			continue;
-		if (t->spec->comparator && (!t->guess || digits >= GUESS_DIGITS))
+		if (on == COMPARISONS)
 			settle_by_comparator(t, group, size);
-		else if (digits >= (t->rows->keep != NULL ? FAR_DIGITS : MAX_DIGITS))
+		else if (on == DIGITS && digits >= (t->rows->keep != NULL ? FAR_DIGITS : MAX_DIGITS))
 			sort_by_rows(group, size, t);
 		else
-			settle_by_digit(t, group, size, digits);
+			settle_by_digit(t, group, size, digits, on);
 	}
 }
 
-/*
- * The part of a prefix that is not guessed: the null byte, if there is one, and
- * behind a null everything.
- */
-static inline ws_uint128
-certain_part(const Ties *t, WsEntry entry)
-{
-	const WsKeyColumn *col = &t->spec->cols[0];
-	ws_uint128	prefix = ws_entry_prefix(entry);
-	ws_uint128	null = ws_first_null(col, true);
-
-	if (col->notnull)
-		return 0;
-	if (prefix >> ws_first_bits(col) == null >> ws_first_bits(col))
-		return prefix;
-	return ws_first_null(col, false);
-}
-
-/* Have the entries a guess, or has it been wiped out already? */
-static bool
-has_guess(const Ties *t, const WsEntry *entries, Size n)
-{
-	for (Size i = 0; i < n; i++)
-		if (ws_entry_prefix(entries[i]) != certain_part(t, entries[i]))
-			return true;
-	return false;
-}
-
-/* Settles entries that have been sorted by a guess. */
+/* Verifies the order of rows that have been sorted by a guess, which is wiped out of their entries. */
 static void
-settle_guess(Ties *t, WsEntry *entries, Size n)
+verify(Ties *t, WsEntry *entries, Size n, ws_uint128 certain)
 {
 	bool		right = each_follows(t, entries, n, true);
 
 	for (Size i = 0; i < n; i++)
-		entries[i] = ws_entry_make(certain_part(t, entries[i]), ws_entry_pointer(entries[i]));
-	t->guess = false;
+		entries[i] = ws_entry_make(ws_entry_prefix(entries[i]) & certain, ws_entry_pointer(entries[i]));
 	if (right)
 		return;
 	ws_sort_entries(entries, n, t->vectorised);
-	settle(t, entries, n, 1);
+	settle_by_comparator(t, entries, n);
+}
+
+/* Verifies all that is a guess, if it has not been wiped out already. */
+static void
+verify_guesses(Ties *t, WsEntry *entries, Size n)
+{
+	Size		end;
+
+	for (Size start = 0; start < n; start = end)
+	{
+		WsTold		told = ws_key_told(t->spec, entries[start]);
+		ws_uint128	certain = ws_prefix_mask(told.what == WS_TOLD_GUESSED ? told.bytes : WS_PREFIX_BYTES);
+		ws_uint128	prefix = ws_entry_prefix(entries[start]) & certain;
+		bool		guessed = false;
+
+		for (end = start; end < n && (ws_entry_prefix(entries[end]) & certain) == prefix; end++)
+			guessed |= ws_entry_prefix(entries[end]) != prefix;
+		t->told = told.columns;
+		if (guessed)
+			verify(t, entries + start, end - start, certain);
+	}
 }
 
 /*
@@ -363,10 +389,9 @@ ws_settle_ties(WsEntry *entries, Size n, const WsKeySpec *spec, const WsKeyRows 
 	t.slot[0] = rows->make_slot(rows->store);
 	t.slot[1] = rows->make_slot(rows->store);
 	rows->ready(rows->store);
-	t.guess = spec->guess && has_guess(&t, entries, n);
-	settle(&t, entries, n, 1);
-	if (t.guess)
-		settle_guess(&t, entries, n);
+	settle(&t, entries, n, 1, DIGITS);
+	if (spec->guess)
+		verify_guesses(&t, entries, n);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(work);	/* with what the comparators left */
 }

@@ -18,14 +18,18 @@
  *
  * A column whose type or collation has no encoding ends the byte string
  * after its null byte.  Such a key needs the *comparator*: ties on the
- * prefix are settled by the types' own SortSupport functions.
+ * prefix are settled by the types' own SortSupport functions.  If it has few
+ * values, they get *codes* (dictionary.c), behind which the next column follows.
  *-------------------------------------------------------------------------
  */
 #ifndef WS_KEY_H
 #define WS_KEY_H
 
+#include <sys/socket.h>
+
 #include "entry.h"
 #include "os/os.h"
+#include "utils/inet.h"
 #include "utils/sortsupport.h"
 
 typedef enum WsEncoding
@@ -46,7 +50,7 @@ typedef enum WsEncoding
 	WS_ENC_TID,
 	WS_ENC_ABBREVIATED,			/* SortSupport's abbreviated key, then comparator */
 	WS_ENC_NUMERIC,				/* the same, for numeric, whose order is reversed */
-	WS_ENC_TRANSFORMED,			/* a guess at text's order, to be verified; first column only */
+	WS_ENC_TRANSFORMED,			/* a guess at text's order, to be verified */
 	WS_ENC_TEXT,				/* text, varchar under a C-like collation */
 	WS_ENC_BPCHAR,
 	WS_ENC_NAME,
@@ -69,6 +73,10 @@ typedef struct WsKeyColumn
 	struct WsIcu *icu;			/* makes them of text, or NULL */
 	struct WsTransform *transform;	/* guesses, or NULL */
 	bool		padded;			/* trailing blanks do not count (bpchar) */
+	int16		length;			/* attlen of its values, and whether they are passed by value */
+	bool		byval;
+	struct WsDictionary *dictionary;	/* codes of its values, or NULL */
+	int			code_bytes;		/* of these, if so */
 } WsKeyColumn;
 
 typedef struct WsKeySpec
@@ -80,7 +88,7 @@ typedef struct WsKeySpec
 	bool		first_alone;	/* the first column decides all of it, unless null */
 	int			exact_bytes;	/* its width, if exact */
 	bool		comparator;		/* ties need the comparator, not more bytes */
-	bool		guess;			/* key bytes behind the first null byte are guessed */
+	bool		guess;			/* there are columns of which key bytes are guessed */
 	SortSupport compare;		/* ncols full comparators */
 } WsKeySpec;
 
@@ -133,7 +141,7 @@ ws_first_alone(const WsKeySpec *spec)
 {
 	const WsKeyColumn *col = &spec->cols[0];
 
-	return col->width > 0 && !col->null_apart &&
+	return col->width > 0 && !col->null_apart && col->dictionary == NULL &&
 		((spec->ncols == 1 && col->width + (col->notnull ? 0 : 1) <= WS_PREFIX_BYTES) ||
 		 ws_encoding_partial(col->encoding) || col->width + (col->notnull ? 0 : 1) >= WS_PREFIX_BYTES);
 }
@@ -210,10 +218,10 @@ typedef struct WsKeyRows
 	void	   *store;
 
 	/*
-	 * Copies the value of the first key column into CurrentMemoryContext, adds the bytes to *bytes, and
-	 * returns it.  Ties may have `kept` bytes of such copies at a time.  NULL: values stay.
+	 * Copies the value of key column number `column` (from 0) into CurrentMemoryContext, adds the bytes to
+	 * *bytes, and returns it.  Ties may have `kept` bytes of such copies at a time.  NULL: values stay.
 	 */
-	Datum		(*keep) (void *store, const WsKeySlot *slot, Size *bytes);
+	Datum		(*keep) (void *store, const WsKeySlot *slot, int column, Size *bytes);
 	Size		kept;
 } WsKeyRows;
 
@@ -229,6 +237,7 @@ extern bool ws_key_is_text(Oid sortop, bool *padded);
 
 typedef struct WsTransform WsTransform;
 
+extern bool ws_collation_is_bytes(Oid collation);
 extern bool ws_transformable(Oid collation);
 extern WsTransform *ws_transform_create(Oid collation);
 extern Size ws_transform(const WsTransform *transform, const char *text, Size n,
@@ -243,13 +252,81 @@ extern void ws_icu_failed(void) __attribute__((noreturn));
 extern Size ws_icu_length(const WsKeyColumn *col, const char *text, Size n);
 extern Datum ws_icu_abbreviate(Datum original, SortSupport ssup);
 
+/* ---- dictionary.c: codes of values whose comparison is dear ---- */
+typedef struct WsDictionary WsDictionary;
+
+extern WsDictionary *ws_dictionary_create(const WsKeyColumn *col, SortSupport compare, Size most);
+extern bool ws_dictionary_learn(WsDictionary *d, Datum value);
+extern int	ws_dictionary_values(const WsDictionary *d);
+extern Size ws_dictionary_bytes(const WsDictionary *d);
+extern void ws_dictionary_number(WsDictionary *d, int code_bytes);
+extern uint32 ws_dictionary_code(WsDictionary *d, Datum value);
+extern void ws_dictionary_free(WsDictionary *d);
+
+/* Is it the code of one value, and not of a gap between two? */
+static inline bool
+ws_code_is_exact(uint32 code)
+{
+	return code % 2 == 0;
+}
+
+/* ---- learn.c: which columns have a dictionary, told from the first rows ---- */
+/* Rows that say what values there are. */
+#define WS_LEARN_ROWS	((Size) 16 * 1024)
+
+extern bool ws_key_can_learn(const WsKeySpec *spec, const WsKeyRows *rows);
+extern Size ws_key_learn(WsKeySpec *spec, const WsKeyRows *rows, WsEntry *entries, Size n, Size most);
+
 /* ---- normalize.c: pure ---- */
+
+/* A guess begins at this byte of the key at most: elsewhere the prefix has nothing of it, or too little. */
+#define WS_LAST_GUESS	(WS_PREFIX_BYTES - 4)
+
+#define WS_LAST_ESCAPED	2		/* of a text's bytes, with two terminators */
+
+/* Bytes of an address of this family. */
+static inline int
+ws_inet_address_bytes(uint8 family)
+{
+	return family == PGSQL_AF_INET ? 4 : 16;
+}
+
+/* Bytes of it that repeat the network address: whole bytes of the netmask. */
+static inline int
+ws_inet_network_bytes(uint8 family, uint8 bits)
+{
+	return Min(bits / BITS_PER_BYTE, ws_inet_address_bytes(family));
+}
+
 extern WsEntry ws_key_entry(const WsKeySpec *spec, const Datum *values,
 							const bool *isnull, uint64 pointer);
 extern Size ws_key_window(const WsKeySpec *spec, const Datum *values,
 						  const bool *isnull, Size skip, uint8 out[WS_PREFIX_BYTES]);
-extern bool ws_key_complete(const WsKeySpec *spec, WsEntry entry);
+extern uint64 ws_key_abbreviation(const WsKeyColumn *col, Datum value);
 extern WsEntry ws_key_window_entry(const uint8 window[WS_PREFIX_BYTES], uint64 pointer);
+
+/* ---- told.c: pure ---- */
+typedef struct WsTold
+{
+	enum
+	{
+		WS_TOLD_ALL,			/* the prefix is the whole key */
+		WS_TOLD_IN_PART,		/* the key goes on behind it */
+		WS_TOLD_COMPARED,		/* the comparator decides: bytes say no more */
+		WS_TOLD_GUESSED			/* the same, and what follows `bytes` bytes is a guess */
+	}			what;
+	int			columns;		/* that are wholly told */
+	int			bytes;
+} WsTold;
+
+extern WsTold ws_key_told(const WsKeySpec *spec, WsEntry entry);
+
+/* Does the prefix hold the whole key, so that rows with this prefix are equal? */
+static inline bool
+ws_key_complete(const WsKeySpec *spec, WsEntry entry)
+{
+	return ws_key_told(spec, entry).what == WS_TOLD_ALL;
+}
 
 /* ---- decode.c: pure ---- */
 extern bool ws_encoding_decodable(WsEncoding encoding);

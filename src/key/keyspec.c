@@ -14,9 +14,8 @@
  * as long as all are even, and ALTER TYPE ... ADD VALUE can add an odd one, which a
  * function in the query may return, after the key specification has been made.
  *
- * Collations: only byte order (C, POSIX, builtin C) is encoded.  strxfrm of
- * libc is not trusted to agree with strcoll, as in core, but makes a guess for
- * the first column (transform.c).
+ * Collations: only byte order (C, POSIX, builtin C, and C.UTF-8 of libc) is encoded.  strxfrm of
+ * libc is not trusted to agree with strcoll, as in core, but makes a guess (transform.c).
  *-------------------------------------------------------------------------
  */
 #include "key/key.h"
@@ -94,11 +93,11 @@ ws_key_encoding(Oid sortop, Oid collation, bool *descending, int *width)
 		case F_BTBPCHAR_PATTERN_CMP:
 			return WS_ENC_BPCHAR;
 		case F_BTTEXTCMP:
-			return ws_collation_is_c(collation) ? WS_ENC_TEXT : WS_ENC_NONE;
+			return ws_collation_is_bytes(collation) ? WS_ENC_TEXT : WS_ENC_NONE;
 		case F_BPCHARCMP:
-			return ws_collation_is_c(collation) ? WS_ENC_BPCHAR : WS_ENC_NONE;
+			return ws_collation_is_bytes(collation) ? WS_ENC_BPCHAR : WS_ENC_NONE;
 		case F_BTNAMECMP:
-			return ws_collation_is_c(collation) ? WS_ENC_NAME : WS_ENC_NONE;
+			return ws_collation_is_bytes(collation) ? WS_ENC_NAME : WS_ENC_NONE;
 		default:
 			return WS_ENC_NONE;
 	}
@@ -215,6 +214,8 @@ ws_keyspec_create(TupleDesc desc, int ncols, const AttrNumber *attnos,
 		col->attno = attnos[i];
 		col->nulls_first = nulls_first[i];
 		col->notnull = notnull[i];
+		col->length = TupleDescAttr(desc, attnos[i] - 1)->attlen;
+		col->byval = TupleDescAttr(desc, attnos[i] - 1)->attbyval;
 		spec->last_attno = Max(spec->last_attno, attnos[i]);
 
 		init_sort_support(&spec->compare[i], attnos[i], sortops[i],
@@ -226,8 +227,8 @@ ws_keyspec_create(TupleDesc desc, int ncols, const AttrNumber *attnos,
 		{
 			find_abbreviation(col, sortops[i], collations[i]);
 			spec->comparator = true;
-			if (i == 0 && col->encoding == WS_ENC_NONE)
-				spec->guess = find_transform(col, sortops[i], collations[i]);
+			if (col->encoding == WS_ENC_NONE && find_transform(col, sortops[i], collations[i]))
+				spec->guess = true;
 		}
 		col->null_apart = ws_null_apart(col->encoding, col->nulls_first, col->descending,
 										GetDatabaseEncoding() == PG_UTF8);

@@ -22,6 +22,7 @@
  *	text under libc		strxfrm's bytes, which are a guess (transform.c)
  *	numeric, text under	core's abbreviated key (SortSupport), which is not
  *	ICU collations		decisive on ties
+ *	any of these three	in front of that, or instead of it, a code (dictionary.c)
  *
  * Values that compare equal encode equal: otherwise the next column would
  * never decide.
@@ -34,19 +35,15 @@
 #include "key/key.h"
 
 #include <math.h>
-#include <sys/socket.h>
 
 #include "fmgr.h"
 #include "port/pg_bswap.h"
 #include "storage/itemptr.h"
 #include "utils/date.h"
-#include "utils/inet.h"
 #include "utils/timestamp.h"
 
 #define SIGN_64		(UINT64CONST(1) << 63)
 #define SIGN_80		((ws_uint128) 1 << 79)
-#define PAST_PREFIX	(WS_PREFIX_BYTES + 1)
-#define LAST_ESCAPED	2		/* of a text's bytes, with two terminators */
 
 /* IEEE bits of a float8, ordered as unsigned integers. */
 static inline uint64
@@ -147,6 +144,13 @@ fixed_bits(const WsKeyColumn *col, Datum value)
 		default:
 			return 0;
 	}
+}
+
+/* The abbreviation of a value, ascending, of a column that has any. */
+uint64
+ws_key_abbreviation(const WsKeyColumn *col, Datum value)
+{
+	return (uint64) fixed_bits(col, value);
 }
 
 /* The planner was wrong, or the table violates its constraint. */
@@ -271,8 +275,8 @@ put_text_before(Window *w, const WsKeyColumn *next, bool next_null,
 
 	for (Size i = 0; i < n && !window_full(w); i++)
 	{
-		if (bytes[i] <= LAST_ESCAPED)
-			put_byte(w, LAST_ESCAPED ^ invert);
+		if (bytes[i] <= WS_LAST_ESCAPED)
+			put_byte(w, WS_LAST_ESCAPED ^ invert);
 		put_byte(w, bytes[i] ^ invert);
 	}
 	put_byte(w, (invert & ~1) + second);
@@ -308,20 +312,6 @@ put_bit(Window *w, const uint8 *value, Size n, uint8 invert)
 	put_byte(w, (uint8) (bytes > 0 ? bits - BITS_PER_BYTE * (bytes - 1) : 0) ^ invert);
 }
 
-/* Bytes of an address of this family. */
-static inline int
-inet_address_bytes(uint8 family)
-{
-	return family == PGSQL_AF_INET ? 4 : 16;
-}
-
-/* Bytes of it that repeat the network address: whole bytes of the netmask. */
-static inline int
-inet_network_bytes(uint8 family, uint8 bits)
-{
-	return Min(bits / BITS_PER_BYTE, inet_address_bytes(family));
-}
-
 /*
  * Addresses of a family are compared by the bits that both netmasks have, then
  * by the number of bits in the netmask, then by all bits.  Masked addresses
@@ -335,8 +325,8 @@ inet_network_bytes(uint8 family, uint8 bits)
 static void
 put_inet(Window *w, const inet_struct *inet, uint8 invert)
 {
-	int			bytes = inet_address_bytes(inet->family);
-	int			network = inet_network_bytes(inet->family, inet->bits);
+	int			bytes = ws_inet_address_bytes(inet->family);
+	int			network = ws_inet_network_bytes(inet->family, inet->bits);
 
 	put_byte(w, inet->family ^ invert);
 	put_bytes(w, inet->ipaddr, network, invert);
@@ -368,6 +358,17 @@ put_transformed(Window *w, const WsKeyColumn *col, Datum value)
 	put_byte(w, col->descending ? 0xFF : 0);
 	if ((Pointer) v != DatumGetPointer(value))
 		pfree(v);
+}
+
+/* Appends the code of a value that is in a dictionary, or of the gap where it would be.  Is it exact? */
+static bool
+put_code(Window *w, const WsKeyColumn *col, Datum value)
+{
+	uint32		code = ws_dictionary_code(col->dictionary, value);
+
+	for (int i = col->code_bytes - 1; i >= 0; i--)
+		put_byte(w, (uint8) (code >> (i * 8)));
+	return ws_code_is_exact(code);
 }
 
 /* Appends one non-null value.  A column that tells_null also says `next_null` of the next. */
@@ -444,8 +445,13 @@ ws_key_window(const WsKeySpec *spec, const Datum *values, const bool *isnull,
 				unexpected_null();
 			continue;
 		}
+		if (col->dictionary != NULL && put_code(&w, col, values[att]))
+			continue;
 		if (col->encoding == WS_ENC_TRANSFORMED)
-			put_transformed(&w, col, values[att]);
+		{
+			if (w.pos <= WS_LAST_GUESS)
+				put_transformed(&w, col, values[att]);
+		}
 		else if (col->encoding != WS_ENC_NONE)
 			put_value(&w, col, values[att], told && isnull[col[1].attno - 1]);
 		if (ws_encoding_partial(col->encoding))
@@ -481,112 +487,4 @@ ws_key_entry(const WsKeySpec *spec, const Datum *values, const bool *isnull,
 		return ws_entry_make(exact_prefix(spec, values, isnull), pointer);
 	(void) ws_key_window(spec, values, isnull, 0, window);
 	return ws_key_window_entry(window, pointer);
-}
-
-/*
- * Where the inet that begins at `pos` of a prefix ends, or PAST_PREFIX if the
- * prefix does not say.
- */
-static int
-inet_end(const uint8 *bytes, int pos, uint8 invert)
-{
-	uint8		family;
-
-	if (pos >= WS_PREFIX_BYTES)
-		return PAST_PREFIX;
-	family = bytes[pos++] ^ invert;
-	pos += inet_address_bytes(family);
-	if (pos >= WS_PREFIX_BYTES)
-		return PAST_PREFIX;
-	return pos + 1 + inet_address_bytes(family) - inet_network_bytes(family, bytes[pos] ^ invert);
-}
-
-/* The same for a text with two terminators; *second says which. */
-static int
-text_before_end(const uint8 *bytes, int pos, uint8 invert, bool *second)
-{
-	while (pos < WS_PREFIX_BYTES)
-	{
-		uint8		byte = bytes[pos++];
-
-		*second = byte & 1;
-		if ((byte ^ invert) < LAST_ESCAPED)
-			return pos;
-		pos += (byte ^ invert) == LAST_ESCAPED;
-	}
-	return PAST_PREFIX;
-}
-
-/* The same for a value that ends with a terminator. */
-static int
-terminated_end(WsEncoding encoding, const uint8 *bytes, int pos, uint8 invert)
-{
-	while (pos < WS_PREFIX_BYTES)
-	{
-		if (bytes[pos++] != invert)
-			continue;
-		if (encoding != WS_ENC_BYTEA && encoding != WS_ENC_BIT)
-			return pos;
-		/* the terminator, or a zero byte of the value? */
-		if (pos < WS_PREFIX_BYTES && bytes[pos++] == invert)
-			return encoding == WS_ENC_BIT ? pos + 1 : pos;
-	}
-	return PAST_PREFIX;
-}
-
-/*
- * Does the prefix hold the whole key, so that rows with this prefix are
- * equal?  Told from the bytes alone: no row is looked at.
- */
-bool
-ws_key_complete(const WsKeySpec *spec, WsEntry entry)
-{
-	ws_uint128	prefix = ws_entry_prefix(entry);
-	uint8		bytes[WS_PREFIX_BYTES];
-	int			pos = 0;
-	bool		told = false;
-	bool		second = false;
-
-	if (spec->exact)
-		return true;
-	for (int i = WS_PREFIX_BYTES - 1; i >= 0; i--, prefix >>= 8)
-		bytes[i] = (uint8) prefix;
-
-	for (int i = 0; i < spec->ncols; i++)
-	{
-		const WsKeyColumn *col = &spec->cols[i];
-		uint8		invert = col->descending ? 0xFF : 0;
-
-		if (told)
-		{
-			told = false;
-			if (second == !col->nulls_first)
-				continue;
-		}
-		else if (!col->notnull)
-		{
-			if (pos >= WS_PREFIX_BYTES)
-				return false;
-			if (bytes[pos++] == ws_null_byte(col, true))
-				continue;
-			if (col->null_apart)
-				pos--;
-		}
-		if (ws_encoding_partial(col->encoding))
-			return false;
-		if (col->width > 0)
-			pos += col->width;
-		else if (col->encoding == WS_ENC_INET)
-			pos = inet_end(bytes, pos, invert);
-		else if (col->tells_null)
-		{
-			pos = text_before_end(bytes, pos, invert, &second);
-			told = true;
-		}
-		else
-			pos = terminated_end(col->encoding, bytes, pos, invert);
-		if (pos > WS_PREFIX_BYTES)
-			return false;
-	}
-	return true;
 }

@@ -16,6 +16,7 @@
  */
 #include "key/key.h"
 
+#include <langinfo.h>
 #include <locale.h>
 #include <string.h>
 
@@ -48,7 +49,7 @@ text_attribute(int cache, HeapTuple tuple, AttrNumber attno)
 
 /*
  * The name of the libc locale behind a collation, palloc'd; NULL if it is of
- * another provider, not deterministic, or ordered as bytes.
+ * another provider, or not deterministic.
  */
 static char *
 libc_locale(Oid collation)
@@ -56,7 +57,7 @@ libc_locale(Oid collation)
 	char	   *name = NULL;
 	HeapTuple	tuple;
 
-	if (!OidIsValid(collation) || ws_collation_is_c(collation))
+	if (!OidIsValid(collation))
 		return NULL;
 	if (collation == DEFAULT_COLLATION_OID)
 	{
@@ -78,11 +79,50 @@ libc_locale(Oid collation)
 	return name;
 }
 
+/* Has a locale of this name no rules, so that strcoll is strcmp? */
+static bool
+has_no_rules(const char *name)
+{
+	locale_t	locale;
+	bool		none;
+
+	if (pg_strcasecmp(name, "C.UTF-8") != 0 && pg_strcasecmp(name, "C.utf8") != 0)
+		return false;
+	locale = newlocale(LC_COLLATE_MASK | LC_CTYPE_MASK, name, (locale_t) 0);
+	if (locale == (locale_t) 0)
+		return false;
+#ifdef __GLIBC__
+	/* an item that is a number, which a pointer holds */
+	none = (uint32) (uintptr_t) nl_langinfo_l(_NL_COLLATE_NRULES, locale) == 0;
+#else
+	none = false;
+#endif
+	freelocale(locale);
+	return none;
+}
+
+/*
+ * Is the order of texts under this collation that of their bytes?  So it is for C, and for C.UTF-8 since
+ * glibc 2.35: there it is the order of code points, for which it has no rules, and that of UTF-8 is the same.
+ */
+bool
+ws_collation_is_bytes(Oid collation)
+{
+	char	   *name;
+
+	if (!OidIsValid(collation))
+		return false;
+	if (ws_collation_is_c(collation))
+		return true;
+	name = libc_locale(collation);
+	return name != NULL && has_no_rules(name);
+}
+
 /* Can text under this collation be transformed? */
 bool
 ws_transformable(Oid collation)
 {
-	return libc_locale(collation) != NULL;
+	return libc_locale(collation) != NULL && !ws_collation_is_bytes(collation);
 }
 
 static void
@@ -101,7 +141,7 @@ ws_transform_create(Oid collation)
 	char	   *name = libc_locale(collation);
 	WsTransform *transform;
 
-	if (name == NULL)
+	if (name == NULL || ws_collation_is_bytes(collation))
 		return NULL;
 	transform = palloc0(sizeof(WsTransform));
 	transform->locale = newlocale(LC_COLLATE_MASK | LC_CTYPE_MASK, name, (locale_t) 0);

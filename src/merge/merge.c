@@ -27,9 +27,9 @@ static const WsStreamOps merge_ops;
 /* Entries after a tie for which another is expected. */
 #define TIES_LATELY		64
 
-/* The tied state of a source for its current entry. */
+/* The tied state of a source for its current entry, of which the next `bytes` are wanted, or only columns. */
 static WsTied *
-tied_source(WsMerge *merge, const WsTreeNode *node)
+tied_source(WsMerge *merge, const WsTreeNode *node, bool bytes)
 {
 	WsTied	   *tied = &merge->tied[node->source];
 	uint64		pointer = ws_entry_pointer(node->entry);
@@ -44,7 +44,7 @@ tied_source(WsMerge *merge, const WsTreeNode *node)
 		MemoryContextSwitchTo(old);
 	}
 	merge->rows->fetch(merge->rows->store, pointer, tied->slot);
-	if (!merge->spec->comparator)
+	if (bytes)
 		tied->complete = ws_key_window(merge->spec, tied->slot->values,
 									   tied->slot->isnull, WS_PREFIX_BYTES,
 									   tied->window) <= 2 * WS_PREFIX_BYTES;
@@ -59,18 +59,20 @@ break_tie(void *arg, const WsTreeNode *a, const WsTreeNode *b)
 	MemoryContext old;
 	WsTied	   *x;
 	WsTied	   *y;
+	WsTold		told = ws_key_told(merge->spec, a->entry);
+	bool		bytes = told.what == WS_TOLD_IN_PART;
 	int			cmp = 0;
 
-	if (ws_key_complete(merge->spec, a->entry))
+	if (told.what == WS_TOLD_ALL)
 		return 0;
 	merge->ties_lately = TIES_LATELY;
 	old = MemoryContextSwitchTo(merge->tie_context);
-	x = tied_source(merge, a);
-	y = tied_source(merge, b);
-	if (!merge->spec->comparator)
+	x = tied_source(merge, a, bytes);
+	y = tied_source(merge, b, bytes);
+	if (bytes)
 		cmp = memcmp(x->window, y->window, WS_PREFIX_BYTES);
-	if (cmp == 0 && (merge->spec->comparator || !x->complete))
-		cmp = ws_key_compare(merge->spec, 0, x->slot->values, x->slot->isnull,
+	if (cmp == 0 && !(bytes && x->complete))
+		cmp = ws_key_compare(merge->spec, told.columns, x->slot->values, x->slot->isnull,
 							 y->slot->values, y->slot->isnull);
 	MemoryContextSwitchTo(old);
 	return cmp;

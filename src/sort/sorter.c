@@ -17,6 +17,9 @@
  */
 #include "sort/sorter.h"
 
+/* Of work_mem, what codes of values may take. */
+#define DICTIONARY_SHARE	8
+
 #include "utils/memutils.h"
 
 /*
@@ -54,6 +57,8 @@ ws_sorter_create(const WsRequest *request, TupleDesc desc, Relation rel)
 											&sorter->account, sorter->files, request->vectorised,
 											request->rows, request->memory);
 	sorter->passes = ws_passes_create(sorter->formation, sorter->files);
+	if (ws_key_can_learn(sorter->spec, sorter->store->keys))
+		sorter->learns = Min(WS_LEARN_ROWS, sorter->formation->end);
 	if (sorter->budget.queue)
 		sorter->formation->queue = ws_keyqueue_create(sorter->spec, &request->threads,
 													  &sorter->account);
@@ -63,6 +68,28 @@ ws_sorter_create(const WsRequest *request, TupleDesc desc, Relation rel)
 
 static void travel(WsSorter *sorter);
 
+/*
+ * Learns from the rows that there are which columns of the key have few values, before anything is done with
+ * their entries.
+ */
+static void
+learn(WsSorter *sorter)
+{
+	WsFormation *f = sorter->formation;
+	Size		bytes;
+
+	if (sorter->learns == 0)
+		return;
+	sorter->learns = 0;
+	bytes = ws_key_learn(sorter->spec, sorter->store->keys, f->map->entries, f->map->count,
+						 sorter->request->memory / DICTIONARY_SHARE);
+	ws_account_add(&sorter->account, bytes);
+	sorter->budget.total -= bytes;
+	sorter->budget.shared -= Min(bytes, sorter->budget.shared);
+	if (sorter->spec->cols[0].dictionary != NULL)
+		f->queue = NULL;
+}
+
 /* Divides the memory for a sort that uses temporary files. */
 static void
 use_disk(WsSorter *sorter)
@@ -71,6 +98,7 @@ use_disk(WsSorter *sorter)
 	WsEntryBudget b;
 	Size		buffers = 0;
 
+	learn(sorter);
 	if (sorter->request->allowance == 0 && sorter->store->ops->depart != NULL)
 	{
 		travel(sorter);
@@ -149,6 +177,7 @@ make_room(WsSorter *sorter)
 static void
 make_way(WsSorter *sorter)
 {
+	learn(sorter);
 	if (sorter->travels)
 	{
 		ws_formation_turn(sorter->formation);
@@ -181,7 +210,13 @@ ws_sorter_put(WsSorter *sorter, TupleTableSlot *slot)
 
 	ws_key_fetch(sorter->fetch, slot, &values, &isnull);
 	pointer = sorter->store->ops->put(sorter->store, slot, f->stats.entries);
-	if (f->queue != NULL && !isnull[sorter->first_key] &&
+	if (unlikely(sorter->learns > 0))
+	{
+		ws_formation_add(f, ws_entry_make(0, pointer));
+		if (f->map->count == sorter->learns)
+			learn(sorter);
+	}
+	else if (f->queue != NULL && !isnull[sorter->first_key] &&
 		ws_keyqueue_put(f->queue, values[sorter->first_key], ws_formation_place(f)))
 		ws_formation_add(f, ws_entry_make(0, pointer));
 	else
@@ -198,6 +233,7 @@ ws_sorter_perform(WsSorter *sorter)
 	WsStream   *stream;
 	Size		left;
 
+	learn(sorter);
 	ws_passes_end(sorter->passes, request->random_access, sorter->budget.reading);
 	sorter->store->ops->end(sorter->store);
 	stream = ws_passes_stream(sorter->passes, request->random_access);

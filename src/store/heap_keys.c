@@ -280,11 +280,11 @@ make_slot(void *store)
 }
 
 static Datum
-keep_first(void *store, const WsKeySlot *slot, Size *bytes)
+keep_value(void *store, const WsKeySlot *slot, int column, Size *bytes)
 {
 	WsHeapKeys *k = store;
-	Form_pg_attribute att = TupleDescAttr(RelationGetDescr(k->table->rel), k->columns[0] - 1);
-	Datum		value = slot->values[k->spec->cols[0].attno - 1];
+	Form_pg_attribute att = TupleDescAttr(RelationGetDescr(k->table->rel), k->columns[column] - 1);
+	Datum		value = slot->values[k->spec->cols[column].attno - 1];
 
 	if (att->attbyval)
 		return value;
@@ -303,7 +303,7 @@ ws_heap_keys_create(const WsStoreContext *context, WsHeapTable *table)
 
 	Assert(context->request->columns != NULL);
 	k->rows = (WsKeyRows) {.ready = ready_keys, .prefetch = prefetch_key, .make_slot = make_slot,
-		.fetch = fetch_key, .store = k, .keep = keep_first,
+		.fetch = fetch_key, .store = k, .keep = keep_value,
 		.kept = Max(context->request->memory / 16, LEAST_KEPT)};
 	k->table = table;
 	k->spec = context->spec;

@@ -1,0 +1,506 @@
+/*-------------------------------------------------------------------------
+ * dictionary.c - short codes for the values of a column whose comparison is dear.
+ *
+ * Text under libc, numeric, domains over them and types without an encoding are ordered by a function.
+ * Where such a column has few values, their order needs to be found out only once: each value gets a
+ * *code*, an integer of a few bytes whose order is the values'.  It is found by the value's bytes,
+ * without a comparison, for equal bytes are equal values.  The next column's bytes follow in the key.
+ *
+ * It is an order-preserving dictionary (Binnig, Hildenbrand and Faerber, SIGMOD 2009) whose codes are
+ * labels as in list labelling (Dietz and Sleator, STOC 1987), except that a label never changes, because
+ * there are entries with it already:
+ *
+ *	- The values of the first rows are sorted by the comparator, and get even codes, as far
+ *	  from each other as possible.
+ *	- A value that comes later gets a code between those of its neighbours: half-way; or, where the last
+ *	  one came next to it, near that, so that values that come in order do not use up the room.
+ *	- Where there is no room, or no memory, or where new values hardly ever come again, it gets the odd
+ *	  code of the gap between its neighbours, which all values there share.  The comparator settles
+ *	  their ties.  No value gets a code of its own there any more.
+ *
+ * A value's place is found by its hint, eight bytes that compare as it does, or nearly: an abbreviation,
+ * or what strxfrm makes of a text.  The comparator is asked about the neighbours, and about all if these
+ * are not its neighbours.
+ *
+ * Different bytes may be equal values (1.0 and 1.00): they get the same code.
+ *
+ * Memory: a context of its own, and at most the bytes that were allowed.  Errors are those of
+ * comparing and detoasting, and leave the dictionary as it was.
+ *-------------------------------------------------------------------------
+ */
+#include "key/key.h"
+
+#include "common/hashfn.h"
+#include "miscadmin.h"
+#include "port/pg_bswap.h"
+#include "utils/memutils.h"
+
+#define MOST_VALUES		(16 * 1024)
+#define FIRST_VALUES	64
+#define CHUNK			1024	/* bytes of values that are allocated at a time */
+
+/* Values may be added as long as there are no more than this, or than a share of the rows that have one. */
+#define ADDED_FREELY	64
+#define ROWS_TO_ADD		4
+
+/* A value beside the last one added gets this share of the room. */
+#define STEPS			256
+
+typedef struct Value
+{
+	Datum		datum;
+	uint64		hint;
+	uint32		hash;
+	uint32		code;
+	uint32		length;			/* of its bytes */
+	bool		gap_used;		/* the code of the gap behind it has been given away */
+} Value;
+
+struct WsDictionary
+{
+	const WsKeyColumn *col;
+	SortSupport compare;
+	MemoryContext context;
+	MemoryContext work;			/* what comparators leave */
+	Size		most;			/* bytes */
+	Size		bytes;
+	Value	   *values;			/* in the order in which they came */
+	int			nvalues;
+	int			room;
+	uint32	   *slots;			/* hash table: 1 + number of a value, or 0; twice `room` of them */
+	uint32	   *order;			/* numbers of values in their order, one of those that are equal */
+	int			nordered;
+	char	   *chunk;			/* where the bytes of the next value go */
+	Size		left;			/* of it */
+	/* once there are codes */
+	int			code_bytes;		/* 0: not yet */
+	int			learnt;			/* values from the first rows */
+	uint32		last;			/* number of the value that was added last */
+	uint64		recurred;		/* rows with values added since */
+	bool		gap_used;		/* as in Value: before the first */
+};
+
+/* The bytes of a value that is not toasted, which say that values are equal. */
+static inline const char *
+bytes_of(const WsKeyColumn *col, const Datum *value, Size *length)
+{
+	const char *bytes;
+
+	if (col->byval)
+	{
+		*length = sizeof(Datum);
+		return (const char *) value;
+	}
+	bytes = DatumGetPointer(*value);
+	if (col->length > 0)
+		*length = col->length;
+	else if (col->length == -2)
+		*length = strlen(bytes);
+	else
+	{
+		*length = VARSIZE_ANY_EXHDR(bytes);
+		bytes = VARDATA_ANY(bytes);
+		if (col->padded)
+			while (*length > 0 && bytes[*length - 1] == ' ')
+				(*length)--;
+	}
+	return bytes;
+}
+
+/* Starts a dictionary of at most `most` bytes, in CurrentMemoryContext, which `col` and `compare` outlive. */
+WsDictionary *
+ws_dictionary_create(const WsKeyColumn *col, SortSupport compare, Size most)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "WiscSort dictionary",
+												  ALLOCSET_SMALL_SIZES);
+	WsDictionary *d = MemoryContextAllocZero(context, sizeof(WsDictionary));
+
+	d->col = col;
+	d->compare = compare;
+	d->context = context;
+	d->work = AllocSetContextCreate(context, "WiscSort dictionary work", ALLOCSET_SMALL_SIZES);
+	d->most = most;
+	return d;
+}
+
+/* Frees it. */
+void
+ws_dictionary_free(WsDictionary *d)
+{
+	MemoryContextDelete(d->context);
+}
+
+/* Different values in it, equal ones of other bytes included. */
+int
+ws_dictionary_values(const WsDictionary *d)
+{
+	return d->nvalues;
+}
+
+/* Bytes of memory that it takes. */
+Size
+ws_dictionary_bytes(const WsDictionary *d)
+{
+	return d->bytes;
+}
+
+static void
+put_slot(WsDictionary *d, int number)
+{
+	uint32		mask = 2 * d->room - 1;
+	uint32		slot = d->values[number].hash & mask;
+
+	while (d->slots[slot] != 0)
+		slot = (slot + 1) & mask;
+	d->slots[slot] = number + 1;
+}
+
+/* Makes room for another value of `length` bytes.  False if that is too much memory. */
+static bool
+make_room(WsDictionary *d, Size length)
+{
+	int			room = d->room == 0 ? FIRST_VALUES : 2 * d->room;
+	Size		tables = d->nvalues < d->room ? 0 :
+		(room - d->room) * (sizeof(Value) + 3 * sizeof(uint32));
+	Size		chunk = MAXALIGN(VARHDRSZ + length) <= d->left ? 0 :
+		Max(MAXALIGN(VARHDRSZ + length), CHUNK);
+
+	if (d->nvalues >= MOST_VALUES || d->bytes + tables + chunk > d->most)
+		return false;
+	if (chunk > 0)
+	{
+		d->chunk = MemoryContextAlloc(d->context, chunk);
+		d->left = chunk;
+		d->bytes += chunk;
+	}
+	if (tables > 0)
+	{
+		Value	   *values = MemoryContextAlloc(d->context, room * sizeof(Value));
+		uint32	   *order = MemoryContextAlloc(d->context, room * sizeof(uint32));
+		uint32	   *slots = MemoryContextAllocZero(d->context, 2 * room * sizeof(uint32));
+
+		if (d->room > 0)
+		{
+			memcpy(values, d->values, d->nvalues * sizeof(Value));
+			memcpy(order, d->order, d->nordered * sizeof(uint32));
+			pfree(d->values);
+			pfree(d->order);
+			pfree(d->slots);
+		}
+		d->values = values;
+		d->order = order;
+		d->slots = slots;
+		d->room = room;
+		d->bytes += tables;
+		for (int i = 0; i < d->nvalues; i++)
+			put_slot(d, i);
+	}
+	return true;
+}
+
+/* The number of the value of these bytes, or -1. */
+static inline int
+find(const WsDictionary *d, const char *bytes, Size length, uint32 hash)
+{
+	uint32		mask = 2 * d->room - 1;
+
+	if (d->room == 0)
+		return -1;
+	for (uint32 slot = hash & mask; d->slots[slot] != 0; slot = (slot + 1) & mask)
+	{
+		const Value *v = &d->values[d->slots[slot] - 1];
+		Size		n;
+
+		if (v->hash == hash && v->length == length && memcmp(bytes_of(d->col, &v->datum, &n), bytes, length) == 0)
+			return d->slots[slot] - 1;
+	}
+	return -1;
+}
+
+/* Adds a value of such bytes, for which there is room.  Returns its number. */
+static int
+add(WsDictionary *d, Datum value, const char *bytes, Size length, uint32 hash)
+{
+	Value	   *v = &d->values[d->nvalues];
+
+	memset(v, 0, sizeof(Value));
+	v->hash = hash;
+	v->length = (uint32) length;
+	v->datum = value;
+	if (!d->col->byval)
+	{
+		Size		n = length;
+
+		v->datum = PointerGetDatum(d->chunk);
+		if (d->col->length == -1)
+		{
+			SET_VARSIZE(d->chunk, VARHDRSZ + length);
+			memcpy(d->chunk + VARHDRSZ, bytes, length);
+			n += VARHDRSZ;
+		}
+		else
+		{
+			memcpy(d->chunk, bytes, length);
+			if (d->col->length == -2)
+				d->chunk[n++] = '\0';
+		}
+		d->chunk += MAXALIGN(n);
+		d->left -= MAXALIGN(n);
+	}
+	put_slot(d, d->nvalues);
+	return d->nvalues++;
+}
+
+static inline uint32
+hash_of(const char *bytes, Size length)
+{
+	return hash_bytes((const unsigned char *) bytes, (int) length);
+}
+
+/* A value as it is stored: not toasted.  To be given back to put_away. */
+static inline Datum
+plain(const WsKeyColumn *col, Datum value)
+{
+	return col->length == -1 ? PointerGetDatum(PG_DETOAST_DATUM_PACKED(value)) : value;
+}
+
+static inline void
+put_away(Datum value, Datum original)
+{
+	if (value != original)
+		pfree(DatumGetPointer(value));
+}
+
+/*
+ * Takes in a value of one of the first rows.  False if there are too many.
+ */
+bool
+ws_dictionary_learn(WsDictionary *d, Datum original)
+{
+	Datum		value = plain(d->col, original);
+	Size		length;
+	const char *bytes = bytes_of(d->col, &value, &length);
+	uint32		hash = hash_of(bytes, length);
+	bool		known = find(d, bytes, length, hash) >= 0;
+
+	if (!known && make_room(d, length))
+	{
+		(void) add(d, value, bytes, length, hash);
+		known = true;
+	}
+	put_away(value, original);
+	return known;
+}
+
+static inline int
+compare(const WsDictionary *d, Datum a, Datum b)
+{
+	return ApplySortComparator(a, false, b, false, d->compare);
+}
+
+static int
+compare_numbers(const uint32 *a, const uint32 *b, WsDictionary *d)
+{
+	return compare(d, d->values[*a].datum, d->values[*b].datum);
+}
+
+#define ST_SORT sort_numbers
+#define ST_ELEMENT_TYPE uint32
+#define ST_COMPARE_ARG_TYPE WsDictionary
+#define ST_COMPARE(a, b, arg) compare_numbers(a, b, arg)
+#define ST_CHECK_FOR_INTERRUPTS
+#define ST_SCOPE static
+#define ST_DEFINE
+#include "lib/sort_template.h"
+
+/* Eight bytes that compare as a value does, or nearly; 0 where nothing is known. */
+static uint64
+hint_of(const WsDictionary *d, Datum value, const char *bytes, Size length)
+{
+	const WsKeyColumn *col = d->col;
+	uint64		hint = 0;
+
+	if (col->encoding == WS_ENC_TRANSFORMED)
+	{
+		char		out[WS_TRANSFORMED];
+
+		memset(out, 0, sizeof(hint));
+		(void) ws_transform(col->transform, bytes, length, sizeof(hint), out);
+		memcpy(&hint, out, sizeof(hint));
+		hint = pg_ntoh64(hint);
+	}
+	else if (col->abbreviate != NULL)
+		hint = ws_key_abbreviation(col, value);
+	return col->descending ? ~hint : hint;
+}
+
+static inline const Value *
+ordered(const WsDictionary *d, int i)
+{
+	return &d->values[d->order[i]];
+}
+
+/*
+ * Ends the learning: values get codes of `code_bytes` bytes.
+ */
+void
+ws_dictionary_number(WsDictionary *d, int code_bytes)
+{
+	uint32		distance;
+	uint32		code = 0;
+
+	for (int i = 0; i < d->nvalues; i++)
+		d->order[i] = i;
+	sort_numbers(d->order, d->nvalues, d);
+	d->code_bytes = code_bytes;
+	d->learnt = d->nvalues;
+	distance = (uint32) ((UINT64CONST(1) << (8 * code_bytes)) / (d->nvalues + 1)) & ~1;
+	Assert(distance >= 4);
+	for (int i = 0; i < d->nvalues; i++)
+	{
+		Value	   *v = &d->values[d->order[i]];
+		Size		length;
+		const char *bytes = bytes_of(d->col, &v->datum, &length);
+
+		v->hint = hint_of(d, v->datum, bytes, length);
+		if (i == 0 || compare(d, ordered(d, d->nordered - 1)->datum, v->datum) != 0)
+		{
+			code += distance;
+			d->order[d->nordered++] = d->order[i];
+		}
+		v->code = code;
+		CHECK_FOR_INTERRUPTS();
+	}
+	d->last = PG_UINT32_MAX;
+}
+
+/* The first of the ordered values in [low, high) whose hint is not below `hint`, or above it with `above`. */
+static int
+place_by_hint(const WsDictionary *d, uint64 hint, bool above)
+{
+	int			low = 0;
+	int			high = d->nordered;
+
+	while (low < high)
+	{
+		int			middle = (low + high) / 2;
+		uint64		h = ordered(d, middle)->hint;
+
+		if (h < hint || (above && h == hint))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/*
+ * The first of the ordered values that is not less than `value`.  Sets *equal if it is not greater either.
+ */
+static int
+place_of(const WsDictionary *d, Datum value, uint64 hint, bool *equal)
+{
+	int			low = place_by_hint(d, hint, false);
+	int			high = place_by_hint(d, hint, true);
+
+	if (low > 0 && compare(d, ordered(d, low - 1)->datum, value) >= 0)
+		low = 0;
+	if (high < d->nordered && compare(d, ordered(d, high)->datum, value) <= 0)
+		high = d->nordered;
+	*equal = false;
+	while (low < high)
+	{
+		int			middle = (low + high) / 2;
+		int			cmp = compare(d, ordered(d, middle)->datum, value);
+
+		if (cmp == 0)
+		{
+			*equal = true;
+			return middle;
+		}
+		if (cmp < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* A code for a value between the ordered ones i - 1 and i; 0 if there is none. */
+static uint32
+code_between(const WsDictionary *d, int i)
+{
+	uint64		low = i > 0 ? ordered(d, i - 1)->code : 0;
+	uint64		high = i < d->nordered ? ordered(d, i)->code : UINT64CONST(1) << (8 * d->code_bytes);
+	uint64		step = Max((high - low) / STEPS & ~1, 2);
+
+	if (high - low < 4)
+		return 0;
+	if (i > 0 && d->order[i - 1] == d->last)
+		return (uint32) (low + step);
+	if (i < d->nordered && d->order[i] == d->last)
+		return (uint32) (high - step);
+	return (uint32) (low + ((high - low) / 2 & ~1));
+}
+
+/* The code of a value that is not in the dictionary: it is added if that is possible, and pays. */
+static uint32
+code_of_new(WsDictionary *d, Datum value, const char *bytes, Size length, uint32 hash)
+{
+	MemoryContext old = MemoryContextSwitchTo(d->work);
+	uint64		hint = hint_of(d, value, bytes, length);
+	bool		equal;
+	int			i = place_of(d, value, hint, &equal);
+	int			added = d->nvalues - d->learnt;
+	bool	   *gap_used = i > 0 ? &d->values[d->order[i - 1]].gap_used : &d->gap_used;
+	bool		pays = added < ADDED_FREELY || d->recurred / ROWS_TO_ADD >= (uint64) added;
+	uint32		code = equal ? ordered(d, i)->code : *gap_used ? 0 : code_between(d, i);
+
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(d->work);
+	if (code != 0 && pays && make_room(d, length))
+	{
+		int			number = add(d, value, bytes, length, hash);
+
+		d->values[number].code = code;
+		d->values[number].hint = hint;
+		if (!equal)
+		{
+			memmove(d->order + i + 1, d->order + i, (d->nordered - i) * sizeof(uint32));
+			d->order[i] = number;
+			d->nordered++;
+			d->last = number;
+		}
+		return code;
+	}
+	if (equal)
+		return code;
+	*gap_used = true;
+	return (i > 0 ? ordered(d, i - 1)->code : 0) + 1;
+}
+
+/*
+ * The code of a value, of as many bytes as were asked for.  The same value always has the
+ * same one, and codes are in the order of values, in which equal codes are of equal values if they are exact,
+ * or else of values of the same gap.
+ */
+uint32
+ws_dictionary_code(WsDictionary *d, Datum original)
+{
+	Datum		value = plain(d->col, original);
+	Size		length;
+	const char *bytes = bytes_of(d->col, &value, &length);
+	uint32		hash = hash_of(bytes, length);
+	int			number = find(d, bytes, length, hash);
+	uint32		code;
+
+	if (likely(number >= 0))
+	{
+		d->recurred += number >= d->learnt;
+		code = d->values[number].code;
+	}
+	else
+		code = code_of_new(d, value, bytes, length, hash);
+	put_away(value, original);
+	return code;
+}

@@ -1,0 +1,155 @@
+/*-------------------------------------------------------------------------
+ * learn.c - which columns of a key have a dictionary, told from the first rows.
+ *
+ * Entries of the first rows have no prefix at first.  Then the values of all columns whose
+ * order bytes do not tell are collected from the rows, and each column with few
+ * values gets codes for them (dictionary.c).  A column with many values gets none, and ends the key.
+ *
+ * Statistics of the planner are not asked: the rows of a sort are seldom those of a table, and what its
+ * first rows do not show may be added later.
+ *-------------------------------------------------------------------------
+ */
+#include "key/key.h"
+
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+/* With more different values in so many rows, there are too many; and where that is plain after few rows. */
+#define MOST_SHARE		0.75
+#define FIRST_LOOK		2048
+#define FIRST_SHARE		0.95
+
+/* Bytes of codes: the fewer, the more of the next columns is in the prefix; the more, the more values fit. */
+#define SHORTEST		2
+#define FEW_VALUES		64		/* that may do with two bytes */
+#define SOME_VALUES		256		/* with three */
+#define MOST_BYTES		4
+
+/* Is there a column that could have a dictionary?  Where rows are dear to fetch, prefixes tell them anyway. */
+bool
+ws_key_can_learn(const WsKeySpec *spec, const WsKeyRows *rows)
+{
+	return spec->comparator && rows->keep == NULL;
+}
+
+static void
+drop(WsKeyColumn *col)
+{
+	ws_dictionary_free(col->dictionary);
+	col->dictionary = NULL;
+}
+
+/* Has it so many values in so many rows that codes do not pay? */
+static bool
+has_many(const WsDictionary *d, Size rows, double share)
+{
+	return ws_dictionary_values(d) > rows * share;
+}
+
+/* Collects the values of all columns; those that have too many lose their dictionary. */
+static void
+collect(WsKeySpec *spec, const WsKeyRows *rows, const WsEntry *entries, Size n)
+{
+	WsKeySlot  *slot = rows->make_slot(rows->store);
+	Size	   *seen = palloc0(spec->ncols * sizeof(Size));
+	int			left = 1;
+
+	rows->ready(rows->store);
+	for (Size i = 0; i < n && left > 0; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		rows->fetch(rows->store, ws_entry_pointer(entries[i]), slot);
+		left = 0;
+		for (int c = 0; c < spec->ncols; c++)
+		{
+			WsKeyColumn *col = &spec->cols[c];
+
+			if (col->dictionary == NULL)
+				continue;
+			left++;
+			if (slot->isnull[col->attno - 1])
+				continue;
+			seen[c]++;
+			if (!ws_dictionary_learn(col->dictionary, slot->values[col->attno - 1]) ||
+				(seen[c] == FIRST_LOOK && has_many(col->dictionary, FIRST_LOOK, FIRST_SHARE)))
+				drop(col);
+		}
+	}
+	for (int c = 0; c < spec->ncols; c++)
+		if (spec->cols[c].dictionary != NULL && has_many(spec->cols[c].dictionary, seen[c], MOST_SHARE))
+			drop(&spec->cols[c]);
+}
+
+/* Would the whole key fit the prefix with codes of so many bytes? */
+static bool
+fits(const WsKeySpec *spec, int code_bytes)
+{
+	int			bytes = 0;
+
+	for (int c = 0; c < spec->ncols; c++)
+	{
+		const WsKeyColumn *col = &spec->cols[c];
+
+		if (col->dictionary == NULL && (col->width == 0 || ws_encoding_partial(col->encoding)))
+			return false;
+		bytes += (col->dictionary != NULL ? code_bytes : col->width) + (col->notnull ? 0 : 1);
+	}
+	return bytes <= WS_PREFIX_BYTES;
+}
+
+/*
+ * Gives columns a dictionary each, of `most` bytes together at most, if the first rows of a sort, which have
+ * these `n` entries, say that it pays; and gives the entries their prefixes.  All that is allocated
+ * belongs to CurrentMemoryContext.  Returns the bytes that dictionaries may come to take.
+ */
+Size
+ws_key_learn(WsKeySpec *spec, const WsKeyRows *rows, WsEntry *entries, Size n, Size most)
+{
+	MemoryContext context = CurrentMemoryContext;
+	MemoryContext work = AllocSetContextCreate(context, "WiscSort learning", ALLOCSET_SMALL_SIZES);
+	bool		goes_on = true;
+	Size		bytes = 0;
+	int			columns = 0;
+	WsKeySlot  *slot;
+
+	for (int c = 0; c < spec->ncols; c++)
+		columns += ws_encoding_partial(spec->cols[c].encoding);
+	for (int c = 0; c < spec->ncols; c++)
+		if (ws_encoding_partial(spec->cols[c].encoding))
+			spec->cols[c].dictionary = ws_dictionary_create(&spec->cols[c], &spec->compare[c], most / columns);
+	MemoryContextSwitchTo(work);
+	collect(spec, rows, entries, n);
+	for (int c = 0; c < spec->ncols; c++)
+	{
+		WsKeyColumn *col = &spec->cols[c];
+		int			values;
+
+		if (!ws_encoding_partial(col->encoding))
+			continue;
+		if (col->dictionary != NULL && !goes_on)
+			drop(col);
+		if (col->dictionary == NULL)
+		{
+			goes_on = false;
+			continue;
+		}
+		values = ws_dictionary_values(col->dictionary);
+		col->code_bytes = values <= FEW_VALUES && !fits(spec, SHORTEST + 1) && fits(spec, SHORTEST) ? SHORTEST :
+			values <= SOME_VALUES ? SHORTEST + 1 : MOST_BYTES;
+		ws_dictionary_number(col->dictionary, col->code_bytes);
+		bytes += most / columns;
+	}
+	spec->first_alone = ws_first_alone(spec);
+	slot = rows->make_slot(rows->store);
+	for (Size i = 0; i < n; i++)
+	{
+		uint64		pointer = ws_entry_pointer(entries[i]);
+
+		CHECK_FOR_INTERRUPTS();
+		rows->fetch(rows->store, pointer, slot);
+		entries[i] = ws_key_entry(spec, slot->values, slot->isnull, pointer);
+	}
+	MemoryContextSwitchTo(context);
+	MemoryContextDelete(work);
+	return bytes;
+}
