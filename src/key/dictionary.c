@@ -37,16 +37,16 @@
 
 #define MOST_VALUES		(16 * 1024)
 #define FIRST_VALUES	64
-#define CHUNK			1024	/* bytes of values that are allocated at a time */
+#define VALUES_CHUNK			1024	/* bytes of values that are allocated at a time */
 
-/* Values may be added as long as there are no more than this, or than a share of the rows that have one. */
+/* Values may be added as long as there are no more than this, or than rows that had one of them again. */
 #define ADDED_FREELY	64
-#define ROWS_TO_ADD		4
 
-/* A value beside the last one added gets this share of the room. */
+/* A value beside the last one added is this share of the room there away from it, or of the first room. */
 #define STEPS			256
+#define FIRST_STEPS		8192
 
-typedef struct Value
+typedef struct Known
 {
 	Datum		datum;
 	uint64		hint;
@@ -54,7 +54,7 @@ typedef struct Value
 	uint32		code;
 	uint32		length;			/* of its bytes */
 	bool		gap_used;		/* the code of the gap behind it has been given away */
-} Value;
+} Known;
 
 struct WsDictionary
 {
@@ -64,7 +64,7 @@ struct WsDictionary
 	MemoryContext work;			/* what comparators leave */
 	Size		most;			/* bytes */
 	Size		bytes;
-	Value	   *values;			/* in the order in which they came */
+	Known	   *values;			/* in the order in which they came */
 	int			nvalues;
 	int			room;
 	uint32	   *slots;			/* hash table: 1 + number of a value, or 0; twice `room` of them */
@@ -74,10 +74,11 @@ struct WsDictionary
 	Size		left;			/* of it */
 	/* once there are codes */
 	int			code_bytes;		/* 0: not yet */
+	uint32		distance;		/* of the first codes from each other */
 	int			learnt;			/* values from the first rows */
 	uint32		last;			/* number of the value that was added last */
 	uint64		recurred;		/* rows with values added since */
-	bool		gap_used;		/* as in Value: before the first */
+	bool		gap_used;		/* as in Known: before the first */
 };
 
 /* The bytes of a value that is not toasted, which say that values are equal. */
@@ -157,13 +158,13 @@ put_slot(WsDictionary *d, int number)
 
 /* Makes room for another value of `length` bytes.  False if that is too much memory. */
 static bool
-make_room(WsDictionary *d, Size length)
+make_room_for(WsDictionary *d, Size length)
 {
 	int			room = d->room == 0 ? FIRST_VALUES : 2 * d->room;
 	Size		tables = d->nvalues < d->room ? 0 :
-		(room - d->room) * (sizeof(Value) + 3 * sizeof(uint32));
+		(room - d->room) * (sizeof(Known) + 3 * sizeof(uint32));
 	Size		chunk = MAXALIGN(VARHDRSZ + length) <= d->left ? 0 :
-		Max(MAXALIGN(VARHDRSZ + length), CHUNK);
+		Max(MAXALIGN(VARHDRSZ + length), VALUES_CHUNK);
 
 	if (d->nvalues >= MOST_VALUES || d->bytes + tables + chunk > d->most)
 		return false;
@@ -175,13 +176,13 @@ make_room(WsDictionary *d, Size length)
 	}
 	if (tables > 0)
 	{
-		Value	   *values = MemoryContextAlloc(d->context, room * sizeof(Value));
+		Known	   *values = MemoryContextAlloc(d->context, room * sizeof(Known));
 		uint32	   *order = MemoryContextAlloc(d->context, room * sizeof(uint32));
 		uint32	   *slots = MemoryContextAllocZero(d->context, 2 * room * sizeof(uint32));
 
 		if (d->room > 0)
 		{
-			memcpy(values, d->values, d->nvalues * sizeof(Value));
+			memcpy(values, d->values, d->nvalues * sizeof(Known));
 			memcpy(order, d->order, d->nordered * sizeof(uint32));
 			pfree(d->values);
 			pfree(d->order);
@@ -200,7 +201,7 @@ make_room(WsDictionary *d, Size length)
 
 /* The number of the value of these bytes, or -1. */
 static inline int
-find(const WsDictionary *d, const char *bytes, Size length, uint32 hash)
+find_known(const WsDictionary *d, const char *bytes, Size length, uint32 hash)
 {
 	uint32		mask = 2 * d->room - 1;
 
@@ -208,7 +209,7 @@ find(const WsDictionary *d, const char *bytes, Size length, uint32 hash)
 		return -1;
 	for (uint32 slot = hash & mask; d->slots[slot] != 0; slot = (slot + 1) & mask)
 	{
-		const Value *v = &d->values[d->slots[slot] - 1];
+		const Known *v = &d->values[d->slots[slot] - 1];
 		Size		n;
 
 		if (v->hash == hash && v->length == length && memcmp(bytes_of(d->col, &v->datum, &n), bytes, length) == 0)
@@ -219,11 +220,11 @@ find(const WsDictionary *d, const char *bytes, Size length, uint32 hash)
 
 /* Adds a value of such bytes, for which there is room.  Returns its number. */
 static int
-add(WsDictionary *d, Datum value, const char *bytes, Size length, uint32 hash)
+add_value(WsDictionary *d, Datum value, const char *bytes, Size length, uint32 hash)
 {
-	Value	   *v = &d->values[d->nvalues];
+	Known	   *v = &d->values[d->nvalues];
 
-	memset(v, 0, sizeof(Value));
+	memset(v, 0, sizeof(Known));
 	v->hash = hash;
 	v->length = (uint32) length;
 	v->datum = value;
@@ -259,7 +260,7 @@ hash_of(const char *bytes, Size length)
 
 /* A value as it is stored: not toasted.  To be given back to put_away. */
 static inline Datum
-plain(const WsKeyColumn *col, Datum value)
+detoasted(const WsKeyColumn *col, Datum value)
 {
 	return col->length == -1 ? PointerGetDatum(PG_DETOAST_DATUM_PACKED(value)) : value;
 }
@@ -277,15 +278,15 @@ put_away(Datum value, Datum original)
 bool
 ws_dictionary_learn(WsDictionary *d, Datum original)
 {
-	Datum		value = plain(d->col, original);
+	Datum		value = detoasted(d->col, original);
 	Size		length;
 	const char *bytes = bytes_of(d->col, &value, &length);
 	uint32		hash = hash_of(bytes, length);
-	bool		known = find(d, bytes, length, hash) >= 0;
+	bool		known = find_known(d, bytes, length, hash) >= 0;
 
-	if (!known && make_room(d, length))
+	if (!known && make_room_for(d, length))
 	{
-		(void) add(d, value, bytes, length, hash);
+		(void) add_value(d, value, bytes, length, hash);
 		known = true;
 	}
 	put_away(value, original);
@@ -293,21 +294,21 @@ ws_dictionary_learn(WsDictionary *d, Datum original)
 }
 
 static inline int
-compare(const WsDictionary *d, Datum a, Datum b)
+compare_values(const WsDictionary *d, Datum a, Datum b)
 {
 	return ApplySortComparator(a, false, b, false, d->compare);
 }
 
 static int
-compare_numbers(const uint32 *a, const uint32 *b, WsDictionary *d)
+compare_known(const uint32 *a, const uint32 *b, WsDictionary *d)
 {
-	return compare(d, d->values[*a].datum, d->values[*b].datum);
+	return compare_values(d, d->values[*a].datum, d->values[*b].datum);
 }
 
-#define ST_SORT sort_numbers
+#define ST_SORT sort_known
 #define ST_ELEMENT_TYPE uint32
 #define ST_COMPARE_ARG_TYPE WsDictionary
-#define ST_COMPARE(a, b, arg) compare_numbers(a, b, arg)
+#define ST_COMPARE(a, b, arg) compare_known(a, b, arg)
 #define ST_CHECK_FOR_INTERRUPTS
 #define ST_SCOPE static
 #define ST_DEFINE
@@ -334,8 +335,8 @@ hint_of(const WsDictionary *d, Datum value, const char *bytes, Size length)
 	return col->descending ? ~hint : hint;
 }
 
-static inline const Value *
-ordered(const WsDictionary *d, int i)
+static inline const Known *
+known(const WsDictionary *d, int i)
 {
 	return &d->values[d->order[i]];
 }
@@ -346,26 +347,25 @@ ordered(const WsDictionary *d, int i)
 void
 ws_dictionary_number(WsDictionary *d, int code_bytes)
 {
-	uint32		distance;
 	uint32		code = 0;
 
 	for (int i = 0; i < d->nvalues; i++)
 		d->order[i] = i;
-	sort_numbers(d->order, d->nvalues, d);
+	sort_known(d->order, d->nvalues, d);
 	d->code_bytes = code_bytes;
 	d->learnt = d->nvalues;
-	distance = (uint32) ((UINT64CONST(1) << (8 * code_bytes)) / (d->nvalues + 1)) & ~1;
-	Assert(distance >= 4);
+	d->distance = (uint32) ((UINT64CONST(1) << (8 * code_bytes)) / (d->nvalues + 1)) & ~1;
+	Assert(d->distance >= 4);
 	for (int i = 0; i < d->nvalues; i++)
 	{
-		Value	   *v = &d->values[d->order[i]];
+		Known	   *v = &d->values[d->order[i]];
 		Size		length;
 		const char *bytes = bytes_of(d->col, &v->datum, &length);
 
 		v->hint = hint_of(d, v->datum, bytes, length);
-		if (i == 0 || compare(d, ordered(d, d->nordered - 1)->datum, v->datum) != 0)
+		if (i == 0 || compare_values(d, known(d, d->nordered - 1)->datum, v->datum) != 0)
 		{
-			code += distance;
+			code += d->distance;
 			d->order[d->nordered++] = d->order[i];
 		}
 		v->code = code;
@@ -384,7 +384,7 @@ place_by_hint(const WsDictionary *d, uint64 hint, bool above)
 	while (low < high)
 	{
 		int			middle = (low + high) / 2;
-		uint64		h = ordered(d, middle)->hint;
+		uint64		h = known(d, middle)->hint;
 
 		if (h < hint || (above && h == hint))
 			low = middle + 1;
@@ -403,15 +403,15 @@ place_of(const WsDictionary *d, Datum value, uint64 hint, bool *equal)
 	int			low = place_by_hint(d, hint, false);
 	int			high = place_by_hint(d, hint, true);
 
-	if (low > 0 && compare(d, ordered(d, low - 1)->datum, value) >= 0)
+	if (low > 0 && compare_values(d, known(d, low - 1)->datum, value) >= 0)
 		low = 0;
-	if (high < d->nordered && compare(d, ordered(d, high)->datum, value) <= 0)
+	if (high < d->nordered && compare_values(d, known(d, high)->datum, value) <= 0)
 		high = d->nordered;
 	*equal = false;
 	while (low < high)
 	{
 		int			middle = (low + high) / 2;
-		int			cmp = compare(d, ordered(d, middle)->datum, value);
+		int			cmp = compare_values(d, known(d, middle)->datum, value);
 
 		if (cmp == 0)
 		{
@@ -430,9 +430,9 @@ place_of(const WsDictionary *d, Datum value, uint64 hint, bool *equal)
 static uint32
 code_between(const WsDictionary *d, int i)
 {
-	uint64		low = i > 0 ? ordered(d, i - 1)->code : 0;
-	uint64		high = i < d->nordered ? ordered(d, i)->code : UINT64CONST(1) << (8 * d->code_bytes);
-	uint64		step = Max((high - low) / STEPS & ~1, 2);
+	uint64		low = i > 0 ? known(d, i - 1)->code : 0;
+	uint64		high = i < d->nordered ? known(d, i)->code : UINT64CONST(1) << (8 * d->code_bytes);
+	uint64		step = Max(Min((high - low) / STEPS, d->distance / FIRST_STEPS) & ~1, 2);
 
 	if (high - low < 4)
 		return 0;
@@ -453,14 +453,14 @@ code_of_new(WsDictionary *d, Datum value, const char *bytes, Size length, uint32
 	int			i = place_of(d, value, hint, &equal);
 	int			added = d->nvalues - d->learnt;
 	bool	   *gap_used = i > 0 ? &d->values[d->order[i - 1]].gap_used : &d->gap_used;
-	bool		pays = added < ADDED_FREELY || d->recurred / ROWS_TO_ADD >= (uint64) added;
-	uint32		code = equal ? ordered(d, i)->code : *gap_used ? 0 : code_between(d, i);
+	bool		pays = added < ADDED_FREELY || d->recurred >= (uint64) added;
+	uint32		code = equal ? known(d, i)->code : *gap_used ? 0 : code_between(d, i);
 
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(d->work);
-	if (code != 0 && pays && make_room(d, length))
+	if (code != 0 && pays && make_room_for(d, length))
 	{
-		int			number = add(d, value, bytes, length, hash);
+		int			number = add_value(d, value, bytes, length, hash);
 
 		d->values[number].code = code;
 		d->values[number].hint = hint;
@@ -476,7 +476,7 @@ code_of_new(WsDictionary *d, Datum value, const char *bytes, Size length, uint32
 	if (equal)
 		return code;
 	*gap_used = true;
-	return (i > 0 ? ordered(d, i - 1)->code : 0) + 1;
+	return (i > 0 ? known(d, i - 1)->code : 0) + 1;
 }
 
 /*
@@ -487,11 +487,11 @@ code_of_new(WsDictionary *d, Datum value, const char *bytes, Size length, uint32
 uint32
 ws_dictionary_code(WsDictionary *d, Datum original)
 {
-	Datum		value = plain(d->col, original);
+	Datum		value = detoasted(d->col, original);
 	Size		length;
 	const char *bytes = bytes_of(d->col, &value, &length);
 	uint32		hash = hash_of(bytes, length);
-	int			number = find(d, bytes, length, hash);
+	int			number = find_known(d, bytes, length, hash);
 	uint32		code;
 
 	if (likely(number >= 0))

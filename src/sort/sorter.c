@@ -22,6 +22,17 @@
 
 #include "utils/memutils.h"
 
+/* Of the memory, `bytes` bytes are for codes of values. */
+static void
+use_for_codes(WsSorter *sorter, Size bytes)
+{
+	ws_account_add(&sorter->account, bytes);
+	ws_account_subtract(&sorter->account, sorter->for_codes);
+	sorter->budget.total = sorter->budget.total + sorter->for_codes - bytes;
+	sorter->budget.shared = sorter->budget.shared + sorter->for_codes - bytes;
+	sorter->for_codes = bytes;
+}
+
 /*
  * Starts a sort of rows of type `desc`, in a memory context
  * of its own under CurrentMemoryContext.  The request outlives it.  Raises what
@@ -58,7 +69,10 @@ ws_sorter_create(const WsRequest *request, TupleDesc desc, Relation rel)
 											request->rows, request->memory);
 	sorter->passes = ws_passes_create(sorter->formation, sorter->files);
 	if (ws_key_can_learn(sorter->spec, sorter->store->keys))
+	{
 		sorter->learns = Min(WS_LEARN_ROWS, sorter->formation->end);
+		use_for_codes(sorter, request->memory / DICTIONARY_SHARE);
+	}
 	if (sorter->budget.queue)
 		sorter->formation->queue = ws_keyqueue_create(sorter->spec, &request->threads,
 													  &sorter->account);
@@ -82,10 +96,8 @@ learn(WsSorter *sorter)
 		return;
 	sorter->learns = 0;
 	bytes = ws_key_learn(sorter->spec, sorter->store->keys, f->map->entries, f->map->count,
-						 sorter->request->memory / DICTIONARY_SHARE);
-	ws_account_add(&sorter->account, bytes);
-	sorter->budget.total -= bytes;
-	sorter->budget.shared -= Min(bytes, sorter->budget.shared);
+						 sorter->for_codes);
+	use_for_codes(sorter, bytes);
 	if (sorter->spec->cols[0].dictionary != NULL)
 		f->queue = NULL;
 }

@@ -36,6 +36,7 @@ typedef struct WsSorter
 	WsPasses   *passes;
 	Size		entry_bytes;	/* of memory, for each entry */
 	Size		learns;			/* rows whose entries have no prefix yet come to so many; 0: none */
+	Size		for_codes;		/* bytes of the memory for codes of values */
 	bool		on_disk;		/* temporary files are used */
 	bool		travels;		/* rows travel inside runs */
 	uint32		turns;			/* pieces that have been turned to, then */

@@ -2,7 +2,7 @@
  * fakestore.c - a store that keeps rows in an array, and the keys that go with it.
  *
  * In the place of store/store.c, key/keyspec.c, key/fetch.c and key/transform.c: rows are virtual slots
- * of int8 columns (or text, in the one kind of key that guesses), and an ordering operator is the number
+ * of int8 columns (or text, in the columns whose order is guessed), and an ordering operator is the number
  * of an encoding.  The comparators leave memory behind, as those of toasted values do.
  *
  * Rows count as memory until the store is asked to spill.  From then on they are written, too, as a spool's
@@ -37,6 +37,9 @@ const FakeKey fake_keys[FAKE_KEYS] = {
 	{.name = "comparator behind", .ncols = 2, .encoding = {INT8, NONE}, .descending = {false, true},
 	.nullable = {true, true}},
 	{.name = "guess", .ncols = 2, .encoding = {WS_ENC_TRANSFORMED, INT8}, .nullable = {true}},
+	{.name = "dear", .ncols = 4, .encoding = {NONE, WS_ENC_TRANSFORMED, NONE, INT8},
+	.descending = {true, false, true, false}, .nulls_first = {true, false, true, false},
+	.nullable = {true, true, false, false}},
 };
 
 /* ---- keys: in the place of keyspec.c, fetch.c and transform.c ---- */
@@ -96,6 +99,8 @@ ws_keyspec_create(TupleDesc desc, int ncols, const AttrNumber *attnos, const Oid
 		col->descending = (sortops[i] & 0x100) != 0;
 		col->nulls_first = nulls_first[i];
 		col->notnull = notnull[i];
+		col->byval = col->encoding != WS_ENC_TRANSFORMED;
+		col->length = col->byval ? sizeof(Datum) : -1;
 		spec->last_attno = Max(spec->last_attno, attnos[i]);
 		spec->compare[i].ssup_reverse = col->descending;
 		spec->compare[i].ssup_nulls_first = col->nulls_first;

@@ -33,6 +33,7 @@ enum
 	FAKE_COMPARATOR,			/* nothing but comparators */
 	FAKE_COMPARATOR_BEHIND,		/* 9 bytes, then a comparator */
 	FAKE_GUESS,					/* text, whose order is guessed */
+	FAKE_DEAR,					/* comparators, a guess, and a number */
 	FAKE_KEYS
 };
 

@@ -24,7 +24,9 @@
 #include "../../src/file/async.c"
 #include "../../src/file/writer.c"
 #include "../../src/key/normalize.c"
+#include "../../src/key/told.c"
 #include "../../src/key/compare.c"
+#include "dictionaries.c"
 #include "../../src/index/index.h"
 #ifdef PIECE_ENTRIES
 #undef WS_PIECE_ENTRIES

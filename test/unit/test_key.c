@@ -79,7 +79,15 @@ ws_transform(const WsTransform *transform, const char *text, Size n, Size wanted
 	return n;
 }
 
+/* No column here has a dictionary. */
+uint32
+ws_dictionary_code(WsDictionary *d, Datum value)
+{
+	exit(1);
+}
+
 #include "../../src/key/normalize.c"
+#include "../../src/key/told.c"
 
 #define MAX_KEY 200
 
@@ -132,7 +140,8 @@ reference(const WsKeyColumn *col, Compare compare, Value a, Value b)
 static WsKeyColumn
 column(WsEncoding encoding, int width, int options)
 {
-	WsKeyColumn col = {1, encoding, width, options & 1, (options & 2) != 0, (options & 4) != 0, false, false, NULL, NULL, NULL, false};
+	WsKeyColumn col = {.attno = 1, .encoding = encoding, .width = width, .descending = options & 1,
+		.nulls_first = (options & 2) != 0, .notnull = (options & 4) != 0};
 
 	col.null_apart = ws_null_apart(encoding, col.nulls_first, col.descending, (options & 8) != 0);
 	return col;

@@ -1,0 +1,318 @@
+/*-------------------------------------------------------------------------
+ * test_dictionary.c - codes of values: in their order, and always the same.
+ *
+ * Numbers of all sizes and strings, of which some are known from the first rows and the others come
+ * later: at random, in order, backwards, between two others, again and again or once only.  With hints
+ * that are right, wrong or none.  Every value must have the code that it had before; codes must be in
+ * the order of the values; and exact codes equal just where values are.  Memory must stay within
+ * what was allowed.
+ *
+ * And columns that are learnt: which get a dictionary, and what the prefixes of keys tell then.
+ */
+#include "sorting.c"
+
+#include <ctype.h>
+
+#define MOST_ROWS	60000
+
+static int	hints;				/* 0: none; 1: right; 2: wrong */
+static long compared;
+static long for_codes;			/* of them */
+
+static int
+compare_numbers_of_case(Datum x, Datum y, SortSupport ssup)
+{
+	compared++;
+	(void) palloc(1);
+	return fake_compare(x, y, ssup);
+}
+
+/* Strings that differ only in case are equal. */
+static int
+compare_strings(Datum x, Datum y, SortSupport ssup)
+{
+	struct varlena *a = (struct varlena *) DatumGetPointer(x);
+	struct varlena *b = (struct varlena *) DatumGetPointer(y);
+	Size		n = Min(VARSIZE_ANY_EXHDR(a), VARSIZE_ANY_EXHDR(b));
+
+	compared++;
+	for (Size i = 0; i < n; i++)
+	{
+		int			cmp = tolower(VARDATA_ANY(a)[i]) - tolower(VARDATA_ANY(b)[i]);
+
+		if (cmp != 0)
+			return cmp;
+	}
+	return (VARSIZE_ANY_EXHDR(a) > VARSIZE_ANY_EXHDR(b)) - (VARSIZE_ANY_EXHDR(a) < VARSIZE_ANY_EXHDR(b));
+}
+
+static Datum
+abbreviate(Datum value, SortSupport ssup)
+{
+	uint64		bits = (uint64) DatumGetInt64(value) ^ (UINT64CONST(1) << 63);
+
+	return hints == 1 ? bits : hints == 2 ? bits * 0x9E3779B97F4A7C15 : 0;
+}
+
+typedef struct Case
+{
+	const char *what;
+	bool		strings;
+	bool		descending;
+	Size		most;			/* bytes */
+	int			code_bytes;
+	int			learnt;			/* rows */
+	int			rows;
+	int64		(*value) (int row);
+} Case;
+
+static const Case *c;
+static Datum data[MOST_ROWS];
+static uint32 codes[MOST_ROWS];
+static uint32 sorted[MOST_ROWS];
+static SortSupportData ssup;
+static long wrong_order,
+			wrong_again;
+static int	gaps,
+			known_values;
+static Size bytes,
+			taken;
+
+static Datum
+make(int64 value)
+{
+	char		buf[VARHDRSZ + 32];
+	int			n;
+	char	   *copy;
+
+	if (!c->strings)
+		return Int64GetDatum(value);
+	n = snprintf(buf + VARHDRSZ, 32, "%08lld", (long long) value / 2);
+	for (int i = 0; i < n; i++)
+		buf[VARHDRSZ + i] = buf[VARHDRSZ + i] - '0' + (value % 2 ? 'A' : 'a');
+	copy = palloc(VARHDRSZ + n);
+	memcpy(copy, buf, VARHDRSZ + n);
+	SET_VARSIZE(copy, VARHDRSZ + n);
+	return PointerGetDatum(copy);
+}
+
+static int
+by_value(const void *a, const void *b)
+{
+	return ApplySortComparator(data[*(const uint32 *) a], false, data[*(const uint32 *) b], false, &ssup);
+}
+
+static void
+codes_of_case(void *arg)
+{
+	WsKeyColumn col = {.attno = 1, .encoding = WS_ENC_ABBREVIATED, .width = 8, .descending = c->descending,
+		.byval = !c->strings, .length = c->strings ? -1 : 8};
+	SortSupportData abbreviation = {.abbrev_converter = abbreviate};
+	WsDictionary *d;
+	Size		before;
+	MemoryContext old;
+
+	ssup = (SortSupportData) {.comparator = c->strings ? compare_strings : compare_numbers_of_case,
+		.ssup_reverse = c->descending};
+	if (!c->strings)
+		col.abbreviate = &abbreviation;
+	for (int i = 0; i < c->rows; i++)
+		data[i] = make(c->value(i));
+	before = server.memory;
+	d = ws_dictionary_create(&col, &ssup, c->most);
+	for (int i = 0; i < c->learnt && ws_dictionary_learn(d, data[i]); i++)
+		;
+	old = MemoryContextSwitchTo(AllocSetContextCreate(CurrentMemoryContext, "numbering", ALLOCSET_SMALL_SIZES));
+	ws_dictionary_number(d, c->code_bytes);
+	MemoryContextDelete(MemoryContextSwitchTo(old));
+	compared = wrong_order = wrong_again = gaps = 0;
+	for (int i = 0; i < c->rows; i++)
+	{
+		codes[i] = ws_dictionary_code(d, data[i]);
+		gaps += !ws_code_is_exact(codes[i]);
+	}
+	for (int i = 0; i < c->rows; i++)
+		wrong_again += ws_dictionary_code(d, data[i]) != codes[i] ||
+			codes[i] >= UINT64CONST(1) << (8 * c->code_bytes);
+	for_codes = compared;
+	bytes = ws_dictionary_bytes(d);
+	known_values = ws_dictionary_values(d);
+	taken = server.memory - before;
+	for (int i = 0; i < c->rows; i++)
+		sorted[i] = i;
+	(qsort) (sorted, c->rows, sizeof(uint32), by_value);
+	for (int i = 1; i < c->rows; i++)
+	{
+		uint32		a = codes[sorted[i - 1]];
+		uint32		b = codes[sorted[i]];
+		bool		equal = by_value(&sorted[i - 1], &sorted[i]) == 0;
+
+		wrong_order += equal ? a != b : a > b || (a == b && ws_code_is_exact(a));
+	}
+	ws_dictionary_free(d);
+}
+
+static int64
+few(int row)
+{
+	return (row * INT64CONST(7919)) % 7 * 1000;
+}
+
+static int64
+thousands(int row)
+{
+	return (row * INT64CONST(2654435761)) % 5000;
+}
+
+static int64
+ascending(int row)
+{
+	return row < 100 ? row % 5 * 1000000 : row / 4;
+}
+
+static int64
+descending(int row)
+{
+	return row < 100 ? row % 5 * 1000000 : 900000 - row / 4;
+}
+
+static int64
+all_new(int row)
+{
+	return row < 1000 ? few(row) : (row * INT64CONST(2654435761)) % 1000003;
+}
+
+static int64
+now_and_then(int row)
+{
+	return row % 10 == 3 ? (row * INT64CONST(48271)) % 60000 : few(row);
+}
+
+static int64
+one(int row)
+{
+	return 5;
+}
+
+static const Case cases[] = {
+	{"few numbers", false, false, 65536, 3, 1000, 20000, few},
+	{"few numbers, all of them new", false, true, 65536, 3, 0, 20000, few},
+	{"few numbers with codes of two bytes", false, true, 65536, 2, 1000, 20000, few},
+	{"thousands of numbers", false, false, 1 << 20, 4, 8000, MOST_ROWS, thousands},
+	{"thousands of numbers, little memory", false, false, 16384, 4, 8000, 20000, thousands},
+	{"thousands of numbers, no memory", false, true, 16, 4, 8000, 20000, thousands},
+	{"numbers that ascend", false, false, 1 << 20, 3, 100, 40000, ascending},
+	{"numbers that ascend, short codes", false, false, 1 << 20, 2, 100, 40000, ascending},
+	{"numbers that descend", false, true, 1 << 20, 4, 100, 40000, descending},
+	{"numbers that are all new", false, false, 1 << 20, 3, 1000, 30000, all_new},
+	{"new numbers now and then", false, true, 1 << 20, 3, 1000, 50000, now_and_then},
+	{"one number", false, false, 65536, 2, 100, 1000, one},
+	{"few strings", true, false, 65536, 3, 1000, 20000, few},
+	{"thousands of strings in two cases", true, true, 1 << 20, 4, 8000, MOST_ROWS, thousands},
+	{"strings that ascend", true, false, 1 << 20, 4, 100, 40000, ascending},
+	{"strings that are all new", true, false, 65536, 4, 1000, 30000, all_new},
+};
+
+static void
+check_codes(void)
+{
+	for (int i = 0; i < lengthof(cases); i++)
+		for (hints = 0; hints < (cases[i].strings ? 1 : 3); hints++)
+		{
+			c = &cases[i];
+			if (!server_try(codes_of_case, NULL))
+				server_die("%s: %s", c->what, server.message);
+			CHECK(wrong_order == 0 && wrong_again == 0 && server_left() == NULL,
+				  "%s, hints %d: codes are in order (%ld not), and stay (%ld do not)", c->what, hints,
+				  wrong_order, wrong_again);
+			CHECK(bytes <= c->most && taken <= bytes + 16384, "%s: %zu bytes of %zu, really %zu", c->what, bytes,
+				  c->most, taken);
+			if (c->value == few || c->value == one || (c->value == thousands && c->most == 1 << 20))
+				CHECK(gaps == 0, "%s: %d values, no gaps (%d)", c->what, known_values, gaps);
+			/* nothing grows with the rows: a place costs two comparisons where hints are right */
+			if (c->value == all_new && hints == 1)
+				CHECK(gaps > 0 && for_codes < 5 * c->rows, "%s: %d gaps, %ld comparisons", c->what, gaps, for_codes);
+			if ((c->value == ascending || c->value == descending) && c->code_bytes > 2)
+				CHECK(gaps < c->rows / 2, "%s: %d of %d rows are in gaps", c->what, gaps, c->rows);
+		}
+}
+
+/* ---- columns that are learnt ---- */
+
+typedef struct Learning
+{
+	int			kind;			/* of key */
+	uint64		distinct;
+	bool		expected;		/* the comparator's column gets a dictionary */
+} Learning;
+
+static FakeTable table;
+static long wrong_prefix,
+			complete;
+static bool has_dictionary;
+
+static void
+learn_table(void *arg)
+{
+	const Learning *l = arg;
+	WsKeySpec  *spec = fake_spec(&fake_keys[l->kind]);
+	WsEntry    *entries = palloc((table.n + 1) * sizeof(WsEntry));
+
+	entries = (WsEntry *) TYPEALIGN(16, (uintptr_t) entries);
+	for (Size i = 0; i < table.n; i++)
+		entries[i] = ws_entry_make(0, i);
+	(void) ws_key_learn(spec, &table.keys, entries, table.n, 1 << 20);
+	has_dictionary = false;
+	for (int i = 0; i < spec->ncols; i++)
+		has_dictionary |= spec->cols[i].dictionary != NULL;
+	wrong_prefix = complete = 0;
+	ws_sort_entries(entries, table.n, false);
+	for (Size i = 1; i < table.n; i++)
+	{
+		WsTold		told = ws_key_told(spec, entries[i]);
+		Size		a = ws_entry_pointer(entries[i - 1]) * table.ncols;
+		Size		b = ws_entry_pointer(entries[i]) * table.ncols;
+		bool		same = ws_entry_same_prefix(entries[i - 1], entries[i]);
+		int			cmp = ws_key_compare(spec, 0, table.values + a, table.isnull + a, table.values + b,
+										 table.isnull + b);
+
+		complete += told.what == WS_TOLD_ALL;
+		if (!spec->guess)
+			wrong_prefix += same ? told.what == WS_TOLD_ALL && cmp != 0 : cmp > 0;
+		for (int k = 0; same && k < told.columns; k++)
+			wrong_prefix += table.isnull[a + k] != table.isnull[b + k];
+	}
+}
+
+static void
+check_learning(void)
+{
+	static const Learning learnings[] = {
+		{FAKE_COMPARATOR, 7, true}, {FAKE_COMPARATOR, 2000, true}, {FAKE_COMPARATOR, 1 << 30, false},
+		{FAKE_COMPARATOR_BEHIND, 7, true}, {FAKE_COMPARATOR_BEHIND, 1 << 30, false},
+		{FAKE_GUESS, 7, true},
+		{FAKE_DEAR, 7, true}, {FAKE_DEAR, 2000, true}, {FAKE_DEAR, 1 << 30, false},
+	};
+
+	for (int i = 0; i < lengthof(learnings); i++)
+	{
+		const Learning *l = &learnings[i];
+
+		fake_fill(&table, &fake_keys[l->kind], 10000, l->distinct);
+		if (!server_try(learn_table, (void *) l))
+			server_die("%s: %s", fake_keys[l->kind].name, server.message);
+		CHECK(has_dictionary == l->expected && wrong_prefix == 0 && server_left() == NULL,
+			  "%s of %llu values: %s dictionary, prefixes tell the order (%ld wrong), %ld all of it",
+			  fake_keys[l->kind].name, (unsigned long long) l->distinct, has_dictionary ? "a" : "no", wrong_prefix,
+			  complete);
+		fake_free(&table);
+	}
+}
+
+int
+main(void)
+{
+	check_codes();
+	check_learning();
+	return failures != 0;
+}
