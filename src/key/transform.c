@@ -8,8 +8,8 @@
  * by transformed keys, and then each row is compared with the one before it by the
  * comparator (index/ties.c): n comparisons instead of n log n.
  *
- * Only as much of a text is transformed as the bytes asked for are likely to
- * come from.
+ * Only as much of a text is transformed as the bytes asked for come from: its weights of
+ * the first level, of which there must be as many.
  *
  * The locale is opened by name, and belongs to the memory context.
  *-------------------------------------------------------------------------
@@ -28,9 +28,12 @@
 #include "utils/memutils.h"
 #include "utils/syscache.h"
 
-/* Bytes of text for so many bytes of transformed text, and more than enough. */
-#define SOURCE_BYTES(wanted)	((wanted) * 2 + 16)
+/* Bytes of text that are tried first for so many bytes of transformed text, and the most. */
+#define SOURCE_BYTES(wanted)	((wanted) + 2)
 #define SOURCE_LIMIT			256
+
+/* What strxfrm puts behind the weights of the first level, in most locales. */
+#define LEVEL_END				1
 
 struct WsTransform
 {
@@ -161,19 +164,26 @@ Size
 ws_transform(const WsTransform *transform, const char *text, Size n, Size wanted, char *out)
 {
 	char		source[SOURCE_LIMIT + 1];
-	Size		length = Min(n, Min(SOURCE_BYTES(wanted), SOURCE_LIMIT));
+	Size		asked = SOURCE_BYTES(wanted);
+	Size		most = SOURCE_LIMIT;
+	Size		length;
 	Size		result;
 
 	for (;;)
 	{
+		length = Min(n, Min(asked, most));
 		/* not in the middle of a character (of UTF-8) */
 		while (length > 0 && length < n && (text[length] & 0xC0) == 0x80)
 			length--;
 		memcpy(source, text, length);
 		source[length] = '\0';
 		result = strxfrm_l(out, source, WS_TRANSFORMED, transform->locale);
-		if (result < WS_TRANSFORMED)
+		if (result >= WS_TRANSFORMED)
+			most = length / 2;
+		else if (length < n && asked < most &&
+				 (result < wanted || memchr(out, LEVEL_END, wanted) != NULL))
+			asked *= 2;			/* what followed would be weights of another level */
+		else
 			return result;
-		length /= 2;
 	}
 }
