@@ -16,10 +16,12 @@
  *  - A key whose bytes end at a value that only its comparator can order: a sort of
  *	  {datum of this column, pointer} pairs by the comparators; further columns are taken
  *	  from the rows.
- *  - A key whose bytes are a guess from there on (key/transform.c): by digits, and after
- *	  GUESS_DIGITS by the comparators.  At the end, of rows with the same bytes before the guess, each is
- *	  compared with the one before it.  If one is out of order, they are all sorted by the
- *	  comparators.  What is left of the guess in the prefixes is wiped out, so that merges use
+ *  - If the order of its bytes can be guessed (key/transform.c): as by digits, behind what the group's
+ *	  values begin with (key/guess.c), and after GUESSES_DEEP guesses by the comparators.  At the end each
+ *	  row is compared with the one before it.  If one is out of order, the group is sorted by
+ *	  the comparators.
+ *  - If the prefixes themselves are a guess, that is done with all rows that have the same bytes before
+ *	  the guess.  Then what is left of it in the prefixes is wiped out, so that merges use
  *	  the comparators.
  *
  * Columns that the prefix tells wholly are not compared again.
@@ -43,7 +45,9 @@
 
 #define MAX_DIGITS		8
 #define FAR_DIGITS		32		/* MAX_DIGITS where a row is dear to fetch, but less so in order */
-#define GUESS_DIGITS	3
+#define GUESSES_DEEP	3
+#define GUESSED_ROWS	16		/* that are worth a guess */
+#define SAMPLED_ROWS	64		/* that show what all begin with */
 #define PREFETCH_ROWS	16
 #define FEW_ROWS		4		/* rows that are compared at once */
 
@@ -54,6 +58,7 @@ typedef struct Ties
 	WsKeySlot  *slot[2];
 	bool		vectorised;		/* entries are sorted by vqsort */
 	int			told;			/* columns that are the same throughout the group */
+	bool		unverified;		/* its prefixes are a guess that is going to be verified */
 } Ties;
 
 /* How a group with equal bytes is to be ordered. */
@@ -61,7 +66,7 @@ typedef enum Way
 {
 	DONE,						/* its keys are equal */
 	DIGITS,						/* by more bytes */
-	GUESSES,					/* by more bytes that are a guess */
+	GUESSES,					/* by a guess; elsewhere than in prefixes, it is verified afterwards */
 	COMPARISONS
 } Way;
 
@@ -192,7 +197,7 @@ settle_by_comparator(Ties *t, WsEntry *group, Size n)
 
 /* Orders a group by the next digit of its keys, and that by the one after. */
 static void
-settle_by_digit(Ties *t, WsEntry *group, Size n, int digits, Way way)
+settle_by_digit(Ties *t, WsEntry *group, Size n, int digits)
 {
 	ws_uint128	common = ws_entry_prefix(group[0]);
 
@@ -211,45 +216,9 @@ settle_by_digit(Ties *t, WsEntry *group, Size n, int digits, Way way)
 		CHECK_FOR_INTERRUPTS();
 	}
 	ws_sort_entries(group, n, t->vectorised);
-	settle(t, group, n, digits + 1, way);
+	settle(t, group, n, digits + 1, DIGITS);
 	for (Size i = 0; i < n; i++)
 		group[i] = ws_entry_make(common, ws_entry_pointer(group[i]));
-}
-
-/* How to go on with a group that is equal in `digits` digits, and has come there by `way`. */
-static Way
-way_on(Ties *t, WsEntry entry, int digits, Way way)
-{
-	uint8		window[WS_PREFIX_BYTES];
-	WsKeySlot  *key;
-	Size		length;
-
-	if (digits == 1)
-	{
-		WsTold		told = ws_key_told(t->spec, entry);
-
-		t->told = told.columns;
-		switch (told.what)
-		{
-			case WS_TOLD_ALL:
-				return DONE;
-			case WS_TOLD_IN_PART:
-				return DIGITS;
-			case WS_TOLD_GUESSED:
-				/* nothing behind what is certain: the guess has been wiped out */
-				return (ws_entry_prefix(entry) & ws_prefix_mask(told.bytes)) == ws_entry_prefix(entry) ?
-					COMPARISONS : GUESSES;
-			default:
-				return COMPARISONS;
-		}
-	}
-	if (way == GUESSES)
-		return digits < GUESS_DIGITS ? GUESSES : COMPARISONS;
-	key = fetch(t, ws_entry_pointer(entry), 0);
-	length = ws_key_window(t->spec, key->values, key->isnull, (Size) (digits - 1) * WS_PREFIX_BYTES, window);
-	if (length == WS_KEY_UNBOUNDED)
-		return COMPARISONS;
-	return length <= (Size) digits * WS_PREFIX_BYTES ? DONE : DIGITS;
 }
 
 /*
@@ -280,6 +249,98 @@ each_follows(Ties *t, const WsEntry *entries, Size n, bool ascending)
 }
 
 /*
+ * Orders a group by a guess at the order of its first column that bytes do not tell, which is the `deep`-th
+ * guess.  A first is verified, with all that are below it.
+ */
+static void
+settle_by_guess(Ties *t, WsEntry *group, Size n, int deep)
+{
+	ws_uint128	common = ws_entry_prefix(group[0]);
+	const WsKeyColumn *col = &t->spec->cols[t->told];
+	int			att = col->attno - 1;
+	WsGuess		guess = {.col = NULL};
+
+	for (Size i = 0; i < n; i += Max(1, n / SAMPLED_ROWS))
+	{
+		WsKeySlot  *key = fetch(t, ws_entry_pointer(group[i]), 0);
+
+		if (key->isnull[att])
+			continue;
+		if (guess.col == NULL)
+			ws_guess_begin(&guess, col, key->values[att]);
+		else
+			ws_guess_add(&guess, key->values[att]);
+	}
+	if (guess.col == NULL)
+	{
+		settle_by_comparator(t, group, n);
+		return;
+	}
+	for (Size i = 0; i < n; i++)
+	{
+		uint64		pointer = ws_entry_pointer(group[i]);
+		uint8		window[WS_PREFIX_BYTES];
+		WsKeySlot  *key;
+
+		if (i + PREFETCH_ROWS < n)
+			t->rows->prefetch(t->rows->store, ws_entry_pointer(group[i + PREFETCH_ROWS]));
+		key = fetch(t, pointer, 0);
+		if (key->isnull[att])
+			memset(window, col->nulls_first ? 0 : 0xFF, sizeof(window));
+		else
+			ws_guess_window(&guess, key->values[att], window);
+		group[i] = ws_key_window_entry(window, pointer);
+		CHECK_FOR_INTERRUPTS();
+	}
+	pfree(guess.beginning);
+	ws_sort_entries(group, n, t->vectorised);
+	settle(t, group, n, deep + 1, GUESSES);
+	for (Size i = 0; i < n; i++)
+		group[i] = ws_entry_make(common, ws_entry_pointer(group[i]));
+	if (deep == 0 && !each_follows(t, group, n, true))
+		settle_by_comparator(t, group, n);
+}
+
+/* How to go on with a group that is equal in `digits` digits, and has come there by `way`. */
+static Way
+way_on(Ties *t, WsEntry entry, int digits, Way way)
+{
+	uint8		window[WS_PREFIX_BYTES];
+	WsKeySlot  *key;
+	Size		length;
+
+	if (way == GUESSES)
+		return digits <= GUESSES_DEEP ? GUESSES : COMPARISONS;
+	if (digits == 1)
+	{
+		WsTold		told = ws_key_told(t->spec, entry);
+
+		t->told = told.columns;
+		/* with nothing behind what is certain, the guess has been wiped out */
+		t->unverified = told.what == WS_TOLD_GUESSED &&
+			(ws_entry_prefix(entry) & ~ws_prefix_mask(told.bytes)) != 0;
+		switch (told.what)
+		{
+			case WS_TOLD_ALL:
+				return DONE;
+			case WS_TOLD_IN_PART:
+				return DIGITS;
+			default:
+				return t->spec->cols[t->told].transform != NULL ? GUESSES : COMPARISONS;
+		}
+	}
+	key = fetch(t, ws_entry_pointer(entry), 0);
+	length = ws_key_window(t->spec, key->values, key->isnull, (Size) (digits - 1) * WS_PREFIX_BYTES, window);
+	if (length == WS_KEY_UNBOUNDED)
+	{
+		t->told = ws_key_compared_column(t->spec, key->values, key->isnull);
+		t->unverified = false;
+		return t->spec->cols[t->told].transform != NULL ? GUESSES : COMPARISONS;
+	}
+	return length <= (Size) digits * WS_PREFIX_BYTES ? DONE : DIGITS;
+}
+
+/*
  * Prefetches the rows of entry i and the one before it, if they are in a group
  * that will need them; *known is the last prefix that was found not to.
  */
@@ -304,6 +365,7 @@ settle(Ties *t, WsEntry *entries, Size n, int digits, Way way)
 {
 	WsEntry		known = WS_ENTRY_MAX;
 	Size		start = 0;
+	int			told = t->told;
 
 	for (Size i = 1; i <= n; i++)
 	{
@@ -311,11 +373,12 @@ settle(Ties *t, WsEntry *entries, Size n, int digits, Way way)
 		Size		size = i - start;
 		Way			on;
 
-		if (digits == 1 && i + PREFETCH_ROWS < n)
+		if (digits == 1 && way == DIGITS && i + PREFETCH_ROWS < n)
 			prefetch_tied(t, entries, i + PREFETCH_ROWS, &known);
 		if (i < n && ws_entry_same_prefix(entries[i], group[0]))
 			continue;
 		start = i;
+		t->told = told;
 		if (size == 1 || (on = way_on(t, group[0], digits, way)) == DONE)
 			continue;
 		CHECK_FOR_INTERRUPTS();
@@ -328,12 +391,14 @@ settle(Ties *t, WsEntry *entries, Size n, int digits, Way way)
 		/* few distinct keys are common, and every further digit reads the rows again */
 		if (each_follows(t, group, size, false))
 			continue;
-		if (on == COMPARISONS)
+		if (on == GUESSES && size >= GUESSED_ROWS)
+			settle_by_guess(t, group, size, way == GUESSES ? digits : t->unverified ? 1 : 0);
+		else if (on == GUESSES || on == COMPARISONS)
 			settle_by_comparator(t, group, size);
 		else if (on == DIGITS && digits >= (t->rows->keep != NULL ? FAR_DIGITS : MAX_DIGITS))
 			sort_by_rows(group, size, t);
 		else
-			settle_by_digit(t, group, size, digits, on);
+			settle_by_digit(t, group, size, digits);
 	}
 }
 

@@ -243,6 +243,18 @@ extern WsTransform *ws_transform_create(Oid collation);
 extern Size ws_transform(const WsTransform *transform, const char *text, Size n,
 						 Size wanted, char *out);
 
+/* ---- guess.c: the same where texts begin alike ---- */
+typedef struct WsGuess
+{
+	const WsKeyColumn *col;
+	char	   *beginning;
+	Size		common;			/* bytes of it that texts have in common */
+} WsGuess;
+
+extern void ws_guess_begin(WsGuess *guess, const WsKeyColumn *col, Datum value);
+extern void ws_guess_add(WsGuess *guess, Datum value);
+extern void ws_guess_window(const WsGuess *guess, Datum value, uint8 out[WS_PREFIX_BYTES]);
+
 /* ---- icu.c: abbreviated keys of text under collations of ICU ---- */
 typedef struct WsIcu WsIcu;
 
@@ -274,6 +286,8 @@ ws_code_is_exact(uint32 code)
 /* Rows that say what values there are. */
 #define WS_LEARN_ROWS	((Size) 16 * 1024)
 
+/* The first column of a row whose order bytes do not tell: ws_key_window has returned WS_KEY_UNBOUNDED. */
+extern int	ws_key_compared_column(const WsKeySpec *spec, const Datum *values, const bool *isnull);
 extern bool ws_key_can_learn(const WsKeySpec *spec, const WsKeyRows *rows);
 extern Size ws_key_learn(WsKeySpec *spec, const WsKeyRows *rows, WsEntry *entries, Size n, Size most);
 

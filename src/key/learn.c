@@ -32,6 +32,23 @@ ws_key_can_learn(const WsKeySpec *spec, const WsKeyRows *rows)
 	return spec->comparator && rows->keep == NULL;
 }
 
+int
+ws_key_compared_column(const WsKeySpec *spec, const Datum *values, const bool *isnull)
+{
+	int			c = 0;
+
+	for (; c < spec->ncols - 1; c++)
+	{
+		const WsKeyColumn *col = &spec->cols[c];
+
+		if (!isnull[col->attno - 1] && ws_encoding_partial(col->encoding) &&
+			(col->dictionary == NULL ||
+			 !ws_code_is_exact(ws_dictionary_code(col->dictionary, values[col->attno - 1]))))
+			break;
+	}
+	return c;
+}
+
 static void
 drop(WsKeyColumn *col)
 {

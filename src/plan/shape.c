@@ -6,9 +6,9 @@
  *
  *	- rows wait in a file or a table that would not stay in the page cache (cache.c): each is a random
  *	  read then.  Rows that travel inside runs do not wait
- *	- a column that only its comparison function can order comes to decide between many
- *	  rows: rows are fetched for each comparison, which core's sort has in memory
- *	  (docs/decisions/30-cost-model.md has the figures)
+ *	- a column that only its comparison function can order, and whose order is not guessed either, comes
+ *	  to decide between many rows, and has too many values for codes: rows are fetched for each
+ *	  comparison, which core's sort has in memory (docs/decisions/30-cost-model.md has the figures)
  *
  * Core charges all comparisons alike, and those by a comparison function too little.  So a sort
  * that needs these is charged just less than core's own: it takes the place of that, and of
@@ -42,12 +42,15 @@
 
 /*
  * Rows that share the values of the columns before, on average, above which a comparison function has
- * too much to decide; and rows that share the first one's, where bytes guess at its order, and others follow.
- * (1 M rows, text under en_US first, then a date: 7 values 0.62, 1,000 0.8 to 1.6, 100,000 1.3 to 1.4 of
- * core; a date of 2,048 values, then such text: 0.76 to 1.6; numeric of 7 values, then a date: 0.82 to 1.1.)
+ * too much to decide; and rows that share the first one's.
  */
 #define FEW_TIES			4.0
 #define MANY_TIES			100.0
+
+/* A dictionary may have this share of work_mem, and takes so many bytes a value (key/dictionary.c). */
+#define CODES_SHARE			8
+#define CODE_BYTES			64
+#define MOST_CODES			8192
 
 /* What a row takes in tuplesort's memory beside its data: SortTuple, chunk, header. */
 #define TUPLESORT_OVERHEAD	(24 + 16 + 16)
@@ -136,16 +139,25 @@ width_of(List *pathkeys)
 	return all;
 }
 
-/* Is the key text whose order libc decides, or one that no bytes tell anything of? */
+/* Is the key text whose order libc decides?  It is guessed. */
+static bool
+is_guessed(const PathKey *pathkey)
+{
+	bool		padded;
+
+	return ws_key_is_text(ws_less_than(pathkey), &padded) &&
+		ws_transformable(pathkey->pk_eclass->ec_collation);
+}
+
+/* Is it that, or one that no bytes tell anything of? */
 static bool
 is_compared(const PathKey *pathkey)
 {
-	Oid			lt = ws_less_than(pathkey);
 	bool		padded;
 	int			width;
 
 	return encoding_of(pathkey, &width) == WS_ENC_NONE &&
-		(!ws_key_is_text(lt, &padded) || ws_transformable(pathkey->pk_eclass->ec_collation));
+		(!ws_key_is_text(ws_less_than(pathkey), &padded) || is_guessed(pathkey));
 }
 
 /* The part of a comparison sort that the prefixes leave to be done. */
@@ -184,15 +196,15 @@ comparison_share(List *pathkeys)
 }
 
 /*
- * Rows that share the values of the first n keys, on average.  An aggregate's results may be all the same,
- * for all that is known.
+ * Rows that share the values of the keys from `first` to before n, on average.  An aggregate's results may be
+ * all the same, for all that is known.
  */
 static double
-rows_alike(PlannerInfo *root, List *pathkeys, int n, double rows)
+rows_alike(PlannerInfo *root, List *pathkeys, int first, int n, double rows)
 {
 	List	   *exprs = NIL;
 
-	for (int i = 0; i < n; i++)
+	for (int i = first; i < n; i++)
 	{
 		EquivalenceClass *ec = list_nth_node(PathKey, pathkeys, i)->pk_eclass;
 		Expr	   *expr = linitial_node(EquivalenceMember, ec->ec_members)->em_expr;
@@ -218,17 +230,21 @@ rows_alike(PlannerInfo *root, List *pathkeys, int n, double rows)
 static bool
 comparisons_lose(PlannerInfo *root, List *pathkeys, double rows)
 {
+	double		codes = Min(work_mem * 1024.0 / CODES_SHARE / CODE_BYTES, MOST_CODES);
+
 	for (int i = 0; i < list_length(pathkeys); i++)
 	{
 		const PathKey *pathkey = list_nth_node(PathKey, pathkeys, i);
-		bool		last = i + 1 == list_length(pathkeys);
-		int			width;
+		double		alike;
 
-		if (i > 0 && is_compared(pathkey) && rows_alike(root, pathkeys, i, rows) > FEW_TIES)
-			return true;
-		if (i == 0 && (is_compared(pathkey) ||
-					   (encoding_of(pathkey, &width) == WS_ENC_NUMERIC && !last)) &&
-			rows_alike(root, pathkeys, 1, rows) > MANY_TIES)
+		if (!is_compared(pathkey) || is_guessed(pathkey))
+			continue;
+		/* all alike: nothing is known */
+		alike = rows_alike(root, pathkeys, i, i + 1, rows);
+		if (alike < rows && rows / alike <= codes)
+			continue;
+		if (i > 0 ? rows_alike(root, pathkeys, 0, i, rows) > FEW_TIES :
+			rows_alike(root, pathkeys, 0, 1, rows) > MANY_TIES)
 			return true;
 	}
 	return false;

@@ -18,13 +18,18 @@ TEXTS = {
     'a common beginning': "'customer number ' || i * 7919 % 10007",
     'a long common beginning': "repeat('the same ', 12) || i * 7919 % 10007",
     'few': "'value ' || i % 7",
+    'few, then new ones now and then': "CASE WHEN i % 100 = 7 AND i > 3000 THEN 'value ' || i ELSE 'value ' || i % 7 END",
+    'few, then others': "CASE WHEN i > 6000 THEN 'Vàlue ' || i % 900 ELSE 'value ' || i % 7 END",
+    'few, then all new': "CASE WHEN i > 6000 THEN 'value ' || i ELSE 'value ' || i % 7 END",
+    'few, then in order': "'value ' || CASE WHEN i > 6000 THEN 1000000 + i / 3 ELSE i % 7 END",
     # strxfrm ignores these characters: what it is shown of the text says nothing
     'ignored beginnings': "repeat(chr(1 + i % 5), 50 + i % 30) || md5(i::text)",
     'ignored characters': "chr(1 + i % 8) || md5((i % 5000)::text) || chr(1 + i % 3)",
     'nulls and empty': "CASE WHEN i % 3 = 0 THEN NULL WHEN i % 5 = 0 THEN '' ELSE md5(i::text) END",
     'blanks': "repeat(' ', i % 3) || md5((i % 900)::text) || repeat(' ', i % 4)",
 }
-ORDERS = ['t, i', 't DESC, i', 't DESC NULLS LAST, n, i', 'p, i', 'n, t, i', 'd, i']
+ORDERS = ['t, i', 't DESC, i', 't DESC NULLS LAST, n, i', 'p, i', 'n, t, i', 'd, i', 'n DESC, p, t DESC, d, i',
+          'd DESC, t, n, i', 'e, p DESC, i', 'c, i % 3, i']
 
 
 def compare(cluster, name):
@@ -64,11 +69,13 @@ def collated():
         with common.server() as cluster:
             cur = common.core(cluster)
             cur.execute("CREATE COLLATION us (provider = libc, locale = 'en_US.utf8')")
+            cur.execute("CREATE COLLATION insensitive (provider = icu, locale = 'und-u-ks-level2',"
+                        ' deterministic = false)')
             for name, text in TEXTS.items():
                 cur.execute('DROP TABLE IF EXISTS x')
                 cur.execute('CREATE TABLE x (i int, t text COLLATE us, n numeric, p char(40) COLLATE us,'
-                            ' d varchar COLLATE "C.utf8")')
-                cur.execute('INSERT INTO x SELECT i, v, i % 10, left(v, 40), v FROM'
+                            ' d varchar COLLATE "C.utf8", e text COLLATE "en-x-icu", c text COLLATE insensitive)')
+                cur.execute('INSERT INTO x SELECT i, v, i % 10, left(v, 40), v, v, v FROM'
                             ' (SELECT i, ' + text + ' AS v FROM generate_series(1, 12000) i) s')
                 cur.execute('ANALYZE x')
                 compare(cluster, name)

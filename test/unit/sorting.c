@@ -26,6 +26,7 @@
 #include "../../src/key/normalize.c"
 #include "../../src/key/told.c"
 #include "../../src/key/compare.c"
+#include "../../src/key/guess.c"
 #include "dictionaries.c"
 #include "../../src/index/index.h"
 #ifdef PIECE_ENTRIES

@@ -1,0 +1,97 @@
+/*-------------------------------------------------------------------------
+ * guess.c - guesses at the order of a group of texts that begin alike.
+ *
+ * What strxfrm makes of the beginning of a text says nothing where all begin alike, as addresses of one
+ * site or the paths of one directory do.  So what the texts of a group begin with, as far as a sample
+ * of them tells, is passed over.  A text that begins otherwise is put in front of the others or behind
+ * them, as its bytes say: a guess as well.
+ *
+ * Memory: a copy of the beginning, in the context of the caller.  Nothing is raised but what detoasting raises.
+ *-------------------------------------------------------------------------
+ */
+#include "key/key.h"
+
+/* A text's bytes, as far as they count. */
+static const char *
+text_of(const WsKeyColumn *col, Datum value, Size *n)
+{
+	const char *text = VARDATA_ANY(DatumGetPointer(value));
+
+	*n = VARSIZE_ANY_EXHDR(DatumGetPointer(value));
+	if (col->padded)
+		while (*n > 0 && text[*n - 1] == ' ')
+			(*n)--;
+	return text;
+}
+
+static inline Datum
+detoast(Datum value)
+{
+	return PointerGetDatum(PG_DETOAST_DATUM_PACKED(value));
+}
+
+static inline void
+free_detoasted(Datum value, Datum original)
+{
+	if (value != original)
+		pfree(DatumGetPointer(value));
+}
+
+/* Begins guessing at the order of a group of texts of a column, of which `value` is one. */
+void
+ws_guess_begin(WsGuess *guess, const WsKeyColumn *col, Datum value)
+{
+	Datum		text = detoast(value);
+	const char *bytes = text_of(col, text, &guess->common);
+
+	guess->col = col;
+	guess->beginning = palloc(guess->common + 1);
+	memcpy(guess->beginning, bytes, guess->common);
+	free_detoasted(text, value);
+}
+
+/* Another one: all of them that are shown begin alike in guess->common bytes. */
+void
+ws_guess_add(WsGuess *guess, Datum value)
+{
+	Datum		text = detoast(value);
+	Size		n;
+	const char *bytes = text_of(guess->col, text, &n);
+	Size		i = 0;
+
+	while (i < guess->common && i < n && bytes[i] == guess->beginning[i])
+		i++;
+	/* not in the middle of a character (of UTF-8) */
+	while (i > 0 && i < guess->common && (guess->beginning[i] & 0xC0) == 0x80)
+		i--;
+	guess->common = i;
+	free_detoasted(text, value);
+}
+
+/* Writes the guess at a text's place among the others to `out`. */
+void
+ws_guess_window(const WsGuess *guess, Datum value, uint8 out[WS_PREFIX_BYTES])
+{
+	Datum		text = detoast(value);
+	Size		n;
+	const char *bytes = text_of(guess->col, text, &n);
+	int			cmp = memcmp(bytes, guess->beginning, Min(n, guess->common));
+	char		transformed[WS_TRANSFORMED];
+	Size		length;
+
+	if (cmp == 0 && n < guess->common)
+		cmp = -1;
+	if (cmp == 0)
+	{
+		bytes += guess->common;
+		n -= guess->common;
+	}
+	memset(out, 0, WS_PREFIX_BYTES);
+	out[0] = cmp < 0 ? 0 : cmp > 0 ? 2 : 1;
+	length = ws_transform(guess->col->transform, bytes, n, WS_PREFIX_BYTES - 1, transformed);
+	memcpy(out + 1, transformed, Min(length, WS_PREFIX_BYTES - 1));
+	if (guess->col->descending)
+		for (int i = 0; i < WS_PREFIX_BYTES; i++)
+			out[i] ^= 0xFF;
+	free_detoasted(text, value);
+}
