@@ -49,7 +49,7 @@ extern void ws_vqsort(WsEntry *entries, Size n);
 
 /* ---- ties.c ---- */
 extern Size ws_ties_bytes_per_entry(const WsKeySpec *spec);
-extern void ws_settle_ties(WsEntry *entries, Size n, const WsKeySpec *spec,
+extern bool ws_settle_ties(WsEntry *entries, Size n, const WsKeySpec *spec,
 						   const WsKeyRows *rows, bool vectorised);
 
 #endif							/* WS_INDEX_H */

@@ -21,8 +21,7 @@
  *	  row is compared with the one before it.  If one is out of order, the group is sorted by
  *	  the comparators.
  *  - If the prefixes themselves are a guess, that is done with all rows that have the same bytes before
- *	  the guess.  Then what is left of it in the prefixes is wiped out, so that merges use
- *	  the comparators.
+ *	  the guess.  If it is wrong, it is wiped out of their prefixes.
  *
  * Columns that the prefix tells wholly are not compared again.
  *
@@ -402,24 +401,24 @@ settle(Ties *t, WsEntry *entries, Size n, int digits, Way way)
 	}
 }
 
-/* Verifies the order of rows that have been sorted by a guess, which is wiped out of their entries. */
-static void
+/* Verifies the order of rows that have been sorted by a guess; sorts them if it was wrong, and wipes it out. */
+static bool
 verify(Ties *t, WsEntry *entries, Size n, ws_uint128 certain)
 {
-	bool		right = each_follows(t, entries, n, true);
-
+	if (each_follows(t, entries, n, true))
+		return true;
 	for (Size i = 0; i < n; i++)
 		entries[i] = ws_entry_make(ws_entry_prefix(entries[i]) & certain, ws_entry_pointer(entries[i]));
-	if (right)
-		return;
 	ws_sort_entries(entries, n, t->vectorised);
 	settle_by_comparator(t, entries, n);
+	return false;
 }
 
-/* Verifies all that is a guess, if it has not been wiped out already. */
-static void
+/* Verifies all that is a guess, if it has not been wiped out already.  Was it right? */
+static bool
 verify_guesses(Ties *t, WsEntry *entries, Size n)
 {
+	bool		right = true;
 	Size		end;
 
 	for (Size start = 0; start < n; start = end)
@@ -433,16 +432,18 @@ verify_guesses(Ties *t, WsEntry *entries, Size n)
 			guessed |= ws_entry_prefix(entries[end]) != prefix;
 		t->told = told.columns;
 		if (guessed)
-			verify(t, entries + start, end - start, certain);
+			right &= verify(t, entries + start, end - start, certain);
 	}
+	return right;
 }
 
 /*
  * Puts the entries of a sorted array into the order of their whole keys, and
  * rows with equal keys into the order of their pointers.  The keys come from
- * the rows behind the entries.  `vectorised` as for ws_sort_entries.
+ * the rows behind the entries.  `vectorised` as for ws_sort_entries.  False if prefixes were a guess that was wrong:
+ * then they are not in order any more.
  */
-void
+bool
 ws_settle_ties(WsEntry *entries, Size n, const WsKeySpec *spec, const WsKeyRows *rows,
 			   bool vectorised)
 {
@@ -450,13 +451,14 @@ ws_settle_ties(WsEntry *entries, Size n, const WsKeySpec *spec, const WsKeyRows 
 											   ALLOCSET_SMALL_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(work);
 	Ties		t = {.spec = spec, .rows = rows, .vectorised = vectorised};
+	bool		right;
 
 	t.slot[0] = rows->make_slot(rows->store);
 	t.slot[1] = rows->make_slot(rows->store);
 	rows->ready(rows->store);
 	settle(&t, entries, n, 1, DIGITS);
-	if (spec->guess)
-		verify_guesses(&t, entries, n);
+	right = !spec->guess || verify_guesses(&t, entries, n);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(work);	/* with what the comparators left */
+	return right;
 }

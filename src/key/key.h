@@ -291,6 +291,8 @@ extern int	ws_key_compared_column(const WsKeySpec *spec, const Datum *values, co
 extern bool ws_key_can_learn(const WsKeySpec *spec, const WsKeyRows *rows);
 extern Size ws_key_learn(WsKeySpec *spec, const WsKeyRows *rows, WsEntry *entries, Size n, Size most);
 
+extern void ws_key_forget(WsKeySpec *spec);
+
 /* ---- normalize.c: pure ---- */
 
 /* A guess begins at this byte of the key at most: elsewhere the prefix has nothing of it, or too little. */
@@ -340,6 +342,16 @@ static inline bool
 ws_key_complete(const WsKeySpec *spec, WsEntry entry)
 {
 	return ws_key_told(spec, entry).what == WS_TOLD_ALL;
+}
+
+/* An entry without what it guesses. */
+static inline WsEntry
+ws_entry_wiped(const WsKeySpec *spec, WsEntry entry)
+{
+	WsTold		told = ws_key_told(spec, entry);
+
+	return told.what != WS_TOLD_GUESSED ? entry :
+		ws_entry_make(ws_entry_prefix(entry) & ws_prefix_mask(told.bytes), ws_entry_pointer(entry));
 }
 
 /* ---- decode.c: pure ---- */

@@ -63,6 +63,15 @@ has_many(const WsDictionary *d, Size rows, double share)
 	return ws_dictionary_values(d) > rows * share;
 }
 
+/* Frees all dictionaries: no key is made or compared any more. */
+void
+ws_key_forget(WsKeySpec *spec)
+{
+	for (int c = 0; c < spec->ncols; c++)
+		if (spec->cols[c].dictionary != NULL)
+			drop(&spec->cols[c]);
+}
+
 /* Collects the values of all columns; those that have too many lose their dictionary. */
 static void
 collect(WsKeySpec *spec, const WsKeyRows *rows, const WsEntry *entries, Size n)

@@ -9,6 +9,10 @@
  * once: each source keeps the next WS_PREFIX_BYTES key bytes of its current
  * entry, or its key columns for the comparator.
  *
+ * Where prefixes guess the order of keys, that would leave every match to the comparator.  So the final merge
+ * goes by the guess, if it is right in every source: first once through, to compare each row with the one
+ * before it, and if that finds none out of order, once more for the result.
+ *
  * Runs of rows are read by rowread.c.  Their rows are in memory until the next call of `next`, and no longer:
  * a block whose entries have all been handed out is replaced by the next one only then, and
  * a batch ends where one has been used up.
@@ -26,6 +30,10 @@ static const WsStreamOps merge_ops;
 
 /* Entries after a tie for which another is expected. */
 #define TIES_LATELY		64
+
+/* Rows that are compared, and prefetched, at a time when a guess is verified. */
+#define VERIFIED_ENTRIES	512
+#define PREFETCHED_ROWS		((Size) 16)
 
 /* The tied state of a source for its current entry, of which the next `bytes` are wanted, or only columns. */
 static WsTied *
@@ -82,9 +90,10 @@ break_tie(void *arg, const WsTreeNode *a, const WsTreeNode *b)
  * Creates a merge of `nsources` >= 1 sources, in a memory context of its own
  * under CurrentMemoryContext.  Each source is to be given by ws_merge_slice or
  * ws_merge_run, which reads through `reader`, before ws_merge_start.  The merge is a stream of all entries.
+ * What prefixes guess is their order `as_guessed`; otherwise comparators decide.
  */
 WsMerge *
-ws_merge_create(const WsKeySpec *spec, const WsKeyRows *rows, WsReader *reader, int nsources)
+ws_merge_create(const WsKeySpec *spec, const WsKeyRows *rows, WsReader *reader, int nsources, bool as_guessed)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "WiscSort merge",
 												  ALLOCSET_SMALL_SIZES);
@@ -96,6 +105,7 @@ ws_merge_create(const WsKeySpec *spec, const WsKeyRows *rows, WsReader *reader, 
 	/* ties read rows, and compare */
 	merge->stream.helper_safe = spec->exact && (reader == NULL || reader->helper_safe);
 	merge->reader = reader;
+	merge->wipes = spec->guess && !as_guessed;
 	merge->spec = spec;
 	merge->rows = rows;
 	merge->waiting = -1;
@@ -153,11 +163,11 @@ ws_merge_rows(WsMerge *merge, int source, WsRowsIn *rows, int run, const WsRun *
 
 /* The next entry of a source, or WS_ENTRY_MAX behind its last. */
 static inline WsEntry
-source_next(WsSource *s)
+source_next(const WsMerge *merge, WsSource *s)
 {
 	if (unlikely(s->next == s->end) && ((!s->from_run && s->rows == NULL) || !ws_source_load(s)))
 		return WS_ENTRY_MAX;
-	return *s->next++;
+	return unlikely(merge->wipes) ? ws_entry_wiped(merge->spec, *s->next++) : *s->next++;
 }
 
 /* Must the source's next block be loaded before its next entry is known, and is one to be expected? */
@@ -184,7 +194,7 @@ end_waiting(WsMerge *merge)
 		if (merge->tied[source].slot != NULL)
 			merge->tied[source].slot->pointer = WS_POINTER_MASK;
 	}
-	return source_next(&merge->sources[source]);
+	return source_next(merge, &merge->sources[source]);
 }
 
 /*
@@ -199,7 +209,7 @@ ws_merge_start(WsMerge *merge)
 	if (!merge->spec->exact)
 		merge->rows->ready(merge->rows->store);
 	for (int i = 0; i < merge->nsources; i++)
-		first[i] = source_next(&merge->sources[i]);
+		first[i] = source_next(merge, &merge->sources[i]);
 	ws_losertree_build(&merge->tree, first);
 	pfree(first);
 }
@@ -264,7 +274,7 @@ take(WsMerge *merge, WsEntry *out, Size max)
 				merge->waiting = 0;
 				break;
 			}
-			e = source_next(&merge->sources[0]);
+			e = source_next(merge, &merge->sources[0]);
 		}
 		merge->tree.winner.entry = e;
 		return n;
@@ -283,7 +293,7 @@ take(WsMerge *merge, WsEntry *out, Size max)
 			out[n++] = winner;
 			break;
 		}
-		next = source_next(source);
+		next = source_next(merge, source);
 
 		if (merge->ties_lately > 0 && source->next < source->end)
 		{
@@ -317,6 +327,55 @@ merge_next(WsStream *stream, WsEntry *out, Size max)
 }
 
 static const WsStreamOps merge_ops = {merge_next, merge_raise, NULL, NULL};
+
+/*
+ * Reads all of a merge that goes by a guess.  Has each row a key that is not smaller than the one
+ * before it?
+ */
+bool
+ws_merge_verify(WsMerge *merge)
+{
+	const WsKeyRows *rows = merge->rows;
+	WsEntry		batch[VERIFIED_ENTRIES];
+	WsEntry		last = {0, 0};
+	bool		has_last = false;	/* whose row is in the slot that is not current */
+	WsKeySlot  *slots[2];
+	int			current = 0;
+	bool		right = true;
+	MemoryContext old = MemoryContextSwitchTo(merge->stream.context);
+	Size		n;
+
+	slots[0] = rows->make_slot(rows->store);
+	slots[1] = rows->make_slot(rows->store);
+	while (right && (n = ws_stream_next(&merge->stream, batch, VERIFIED_ENTRIES)) > 0)
+	{
+		MemoryContextSwitchTo(merge->tie_context);
+		for (Size i = 0; i < Min(n, PREFETCHED_ROWS); i++)
+			rows->prefetch(rows->store, ws_entry_pointer(batch[i]));
+		for (Size i = 0; i < n && right; i++)
+		{
+			WsTold		told = ws_key_told(merge->spec, batch[i]);
+
+			if (i + PREFETCHED_ROWS < n)
+				rows->prefetch(rows->store, ws_entry_pointer(batch[i + PREFETCHED_ROWS]));
+			if (told.what == WS_TOLD_GUESSED)
+			{
+				rows->fetch(rows->store, ws_entry_pointer(batch[i]), slots[current]);
+				if (has_last &&
+					((ws_entry_prefix(batch[i]) ^ ws_entry_prefix(last)) & ws_prefix_mask(told.bytes)) == 0)
+					right = ws_key_compare(merge->spec, told.columns, slots[1 - current]->values,
+										   slots[1 - current]->isnull, slots[current]->values,
+										   slots[current]->isnull) <= 0;
+				current = 1 - current;
+				last = batch[i];
+				has_last = true;
+			}
+		}
+		MemoryContextSwitchTo(merge->stream.context);
+	}
+	MemoryContextSwitchTo(old);
+	return right;
+}
 
 /* Frees the merge and its reader; runs and buffers are not its own. */
 void

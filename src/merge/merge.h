@@ -39,6 +39,7 @@ typedef struct WsMerge
 	const WsKeyRows *rows;
 	WsReader   *reader;			/* of all its runs of entries, or NULL */
 	WsRowsIn   *rows_in;		/* of all its runs of rows, or NULL */
+	bool		wipes;			/* guesses are wiped out of entries */
 	int			waiting;		/* source whose next block is to be loaded, or -1 */
 	int			nsources;
 	WsSource   *sources;
@@ -53,7 +54,8 @@ typedef struct WsMerge
 } WsMerge;
 
 extern WsMerge *ws_merge_create(const WsKeySpec *spec, const WsKeyRows *rows, WsReader *reader,
-								int nsources);
+								int nsources, bool as_guessed);
+extern bool ws_merge_verify(WsMerge *merge);
 extern void ws_merge_slice(WsMerge *merge, int source, const WsEntry *entries, Size n);
 extern void ws_merge_run(WsMerge *merge, int source, const WsRun *run, char *buffer);
 extern void ws_merge_rows(WsMerge *merge, int source, WsRowsIn *rows, int run, const WsRun *described);

@@ -31,12 +31,12 @@ ws_passes_create(WsFormation *formation, WsFileSet *files)
 	return p;
 }
 
-/* A merge of the pieces of the IndexMap. */
+/* A merge of the pieces of the IndexMap, perhaps as prefixes guess. */
 static WsMerge *
-merge_pieces(WsFormation *f)
+merge_pieces(WsFormation *f, bool as_guessed)
 {
 	int			n = f->current + 1;
-	WsMerge    *merge = ws_merge_create(f->spec, f->rows, NULL, n);
+	WsMerge    *merge = ws_merge_create(f->spec, f->rows, NULL, n, as_guessed);
 
 	for (int i = 0; i < n; i++)
 		ws_merge_slice(merge, i, f->pieces[i]->entries, f->pieces[i]->n);
@@ -56,15 +56,16 @@ helpers_may_read(WsFormation *f, int n)
 
 /*
  * A merge of the first n live runs and of what is kept in the IndexMap, through
- * the rest of its memory.  If there is three times the memory it needs, it gathers.
+ * the rest of its memory.  If there is three times the memory it needs, it gathers.  Perhaps it goes as
+ * prefixes guess.
  */
 static WsMerge *
-merge_runs(WsPasses *p, int n)
+merge_runs(WsPasses *p, int n, bool as_guessed)
 {
 	WsFormation *f = p->formation;
 	WsReader   *reader = ws_reader_plain(p->files, helpers_may_read(f, n));
 	int			nsources = n + (f->nkept > 0 ? lengthof(f->kept) : 0);
-	WsMerge    *merge = ws_merge_create(f->spec, f->rows, reader, nsources);
+	WsMerge    *merge = ws_merge_create(f->spec, f->rows, reader, nsources, as_guessed);
 	Size		kept = TYPEALIGN(64, f->nkept * sizeof(WsEntry));
 	Size		blocks = nsources * f->block_size;
 	Size		bytes = 3 * nsources <= f->fan_in ? 3 * blocks : blocks;
@@ -133,7 +134,9 @@ merge_first(WsPasses *p, int n, bool any_order)
 	if (f->source != NULL)
 		run = ws_rows_merge(p, n, level + 1, any_order);
 	else
-		run = write_merged(f, merge_runs(p, n), entries, level + 1);
+		run = write_merged(f, merge_runs(p, n, false), entries, level + 1);
+	/* there are guesses in some prefixes only now */
+	f->guess_fails = true;
 	/* with comparators, and with rows, the IndexMap may use only part of what merging may */
 	ws_region_shrink(f->map->region, f->map->capacity * sizeof(WsEntry));
 	f->map->room = Min(f->map->room, f->map->region->committed / sizeof(WsEntry));
@@ -226,7 +229,7 @@ ws_passes_depart(WsPasses *p, Size bytes)
 
 	if (n == 0)
 		return;
-	run = ws_rows_write_merged(p, merge_runs(p, n), bytes, 0, false);
+	run = ws_rows_write_merged(p, merge_runs(p, n, false), bytes, 0, false);
 	ws_region_shrink(f->map->region, 0);
 	f->map->room = 0;
 	ws_formation_drop_runs(f, n);
@@ -263,6 +266,23 @@ ws_passes_end(WsPasses *p, bool random_access, Size reading)
 	ws_passes_narrow(p);
 }
 
+/* The final merge of runs, or of pieces: as prefixes guess, if there are guesses and they are right. */
+static WsMerge *
+merge_finally(WsPasses *p)
+{
+	WsFormation *f = p->formation;
+	bool		as_guessed = f->spec->guess && !f->guess_fails;
+	WsMerge    *merge;
+
+	if (as_guessed)
+	{
+		merge = f->overflowed ? merge_runs(p, f->nruns, true) : merge_pieces(f, true);
+		as_guessed = ws_merge_verify(merge);
+		ws_merge_free(merge);
+	}
+	return f->overflowed ? merge_runs(p, f->nruns, as_guessed) : merge_pieces(f, as_guessed);
+}
+
 /*
  * All entries in order, after ws_passes_end with the same `random_access`: as a stream that can be
  * read from any place if that is set, else perhaps by a merge.  To be called once.  The stream belongs to its
@@ -279,11 +299,11 @@ ws_passes_stream(WsPasses *p, bool random_access)
 	if (random_access)
 		return single_run(p);
 	if (!f->overflowed)
-		return &merge_pieces(f)->stream;
+		return &merge_finally(p)->stream;
 	f->stats.passes++;
 	ws_region_shrink(f->map->region, f->nkept * sizeof(WsEntry));
 	f->map->room = 0;
 	if (f->source != NULL)
 		return &ws_rows_final(p)->stream;
-	return &merge_runs(p, f->nruns)->stream;
+	return &merge_finally(p)->stream;
 }

@@ -162,8 +162,7 @@ put_scanned(WsSorter *first)
 	WsSorter   *s;
 	uint64		rows = 0;
 
-	/* nobody reads entries any more */
-	ws_formation_close(first->formation);
+	ws_sorter_end_entries(first);
 	s = ws_sorter_create(request_again(first), row->tts_tupleDescriptor, NULL);
 	for (; row != NULL; row = ops->scan(first->store))
 	{

@@ -357,6 +357,15 @@ ws_sorter_stats(const WsSorter *sorter, WsSortStats *stats)
 		sorter->store->ops->stats(sorter->store, &stats->store);
 }
 
+/* Gives back the memory of entries, which nobody reads any more, and of codes in them. */
+void
+ws_sorter_end_entries(WsSorter *sorter)
+{
+	ws_formation_close(sorter->formation);
+	ws_key_forget(sorter->spec);
+	use_for_codes(sorter, 0);
+}
+
 /*
  * Gives back the entries' memory and all files of a sort that hands out no more rows.  Its store has ended
  * its output before.  Waits for reads that are on their way into the formation's memory.
@@ -367,7 +376,7 @@ ws_sorter_end_output(WsSorter *sorter)
 	if (sorter->output != NULL)
 		MemoryContextDelete(sorter->output);
 	sorter->output = NULL;
-	ws_formation_close(sorter->formation);
+	ws_sorter_end_entries(sorter);
 	ws_fileset_close(sorter->files);
 }
 

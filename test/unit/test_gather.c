@@ -103,7 +103,7 @@ merge_all(void *arg)
 	WsKeySpec  *spec = fake_spec(&fake_keys[FAKE_EXACT]);
 	WsFileSet  *files = ws_fileset_create(&no_threads, 0);
 	WsReader   *reader = ws_reader_plain(files, false);
-	WsMerge    *merge = ws_merge_create(spec, NULL, reader, g.nsources);
+	WsMerge    *merge = ws_merge_create(spec, NULL, reader, g.nsources, false);
 	Size		capacity = ws_block_capacity(g.block_size);
 	Size		room = 2 * g.nsources * capacity;
 	WsEntry    *buffer = entries_alloc(room + GUARD);
@@ -194,9 +194,9 @@ refuse(void *arg)
 	WsKeySpec  *exact = fake_spec(&fake_keys[FAKE_EXACT]);
 	WsKeySpec  *bytes = fake_spec(&fake_keys[FAKE_BYTES]);
 	FakeTable	table = {.ncols = 2};
-	WsMerge    *one = ws_merge_create(exact, NULL, NULL, 1);
-	WsMerge    *two = ws_merge_create(exact, NULL, NULL, 2);
-	WsMerge    *tied = ws_merge_create(bytes, &table.keys, NULL, 2);
+	WsMerge    *one = ws_merge_create(exact, NULL, NULL, 1, false);
+	WsMerge    *two = ws_merge_create(exact, NULL, NULL, 2, false);
+	WsMerge    *tied = ws_merge_create(bytes, &table.keys, NULL, 2, false);
 
 	CHECK(!ws_merge_gather(one, 10, buffer, 1000, true), "one source is not gathered");
 	CHECK(!ws_merge_gather(tied, 10, buffer, 1000, true), "keys with ties are not gathered");
