@@ -45,7 +45,7 @@
 #define MAX_DIGITS		8
 #define FAR_DIGITS		32		/* MAX_DIGITS where a row is dear to fetch, but less so in order */
 #define GUESSES_DEEP	3
-#define GUESSED_ROWS	16		/* that are worth a guess */
+#define GUESSED_ROWS	6		/* that are worth a guess */
 #define SAMPLED_ROWS	64		/* that show what all begin with */
 #define PREFETCH_ROWS	16
 #define FEW_ROWS		4		/* rows that are compared at once */
@@ -287,7 +287,7 @@ settle_by_guess(Ties *t, WsEntry *group, Size n, int deep)
 		if (key->isnull[att])
 			memset(window, col->nulls_first ? 0 : 0xFF, sizeof(window));
 		else
-			ws_guess_window(&guess, key->values[att], window);
+			ws_guess_window(&guess, key->values[att], WS_PREFIX_BYTES, window);
 		group[i] = ws_key_window_entry(window, pointer);
 		CHECK_FOR_INTERRUPTS();
 	}
@@ -401,7 +401,7 @@ settle(Ties *t, WsEntry *entries, Size n, int digits, Way way)
 	}
 }
 
-/* Verifies the order of rows that have been sorted by a guess; sorts them if it was wrong, and wipes it out. */
+/* Verifies the order of rows that a guess has sorted.  If it is wrong, sorts them and wipes it out. */
 static bool
 verify(Ties *t, WsEntry *entries, Size n, ws_uint128 certain)
 {
@@ -440,8 +440,8 @@ verify_guesses(Ties *t, WsEntry *entries, Size n)
 /*
  * Puts the entries of a sorted array into the order of their whole keys, and
  * rows with equal keys into the order of their pointers.  The keys come from
- * the rows behind the entries.  `vectorised` as for ws_sort_entries.  False if prefixes were a guess that was wrong:
- * then they are not in order any more.
+ * the rows behind the entries.  `vectorised` as for ws_sort_entries.  False if prefixes were a guess
+ * that was wrong: then they are not in order any more.
  */
 bool
 ws_settle_ties(WsEntry *entries, Size n, const WsKeySpec *spec, const WsKeyRows *rows,

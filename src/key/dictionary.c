@@ -212,7 +212,8 @@ find_known(const WsDictionary *d, const char *bytes, Size length, uint32 hash)
 		const Known *v = &d->values[d->slots[slot] - 1];
 		Size		n;
 
-		if (v->hash == hash && v->length == length && memcmp(bytes_of(d->col, &v->datum, &n), bytes, length) == 0)
+		if (v->hash == hash && v->length == length &&
+			memcmp(bytes_of(d->col, &v->datum, &n), bytes, length) == 0)
 			return d->slots[slot] - 1;
 	}
 	return -1;

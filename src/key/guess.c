@@ -3,10 +3,11 @@
  *
  * What strxfrm makes of the beginning of a text says nothing where all begin alike, as addresses of one
  * site or the paths of one directory do.  So what the texts of a group begin with, as far as a sample
- * of them tells, is passed over.  A text that begins otherwise is put in front of the others or behind
- * them, as its bytes say: a guess as well.
+ * of them tells, is passed over; and so is what all texts of a column begin with, as far as its first
+ * values tell.  A text that begins otherwise is put in front of the others or behind them, as its bytes
+ * say: a guess as well.
  *
- * Memory: a copy of the beginning, in the context of the caller.  Nothing is raised but what detoasting raises.
+ * Memory: a copy of the beginning, in the caller's context.  Nothing is raised but by detoasting.
  *-------------------------------------------------------------------------
  */
 #include "key/key.h"
@@ -68,15 +69,16 @@ ws_guess_add(WsGuess *guess, Datum value)
 	free_detoasted(text, value);
 }
 
-/* Writes the guess at a text's place among the others to `out`. */
+/* Writes the guess at a text's place among the others to `out`, of which `wanted` bytes will be looked at. */
 void
-ws_guess_window(const WsGuess *guess, Datum value, uint8 out[WS_PREFIX_BYTES])
+ws_guess_window(const WsGuess *guess, Datum value, Size wanted, uint8 out[WS_PREFIX_BYTES])
 {
 	Datum		text = detoast(value);
 	Size		n;
 	const char *bytes = text_of(guess->col, text, &n);
-	int			cmp = memcmp(bytes, guess->beginning, Min(n, guess->common));
+	int			cmp = guess->common == 0 ? 0 : memcmp(bytes, guess->beginning, Min(n, guess->common));
 	char		transformed[WS_TRANSFORMED];
+	Size		marked = guess->common > 0;
 	Size		length;
 
 	if (cmp == 0 && n < guess->common)
@@ -87,9 +89,10 @@ ws_guess_window(const WsGuess *guess, Datum value, uint8 out[WS_PREFIX_BYTES])
 		n -= guess->common;
 	}
 	memset(out, 0, WS_PREFIX_BYTES);
-	out[0] = cmp < 0 ? 0 : cmp > 0 ? 2 : 1;
-	length = ws_transform(guess->col->transform, bytes, n, WS_PREFIX_BYTES - 1, transformed);
-	memcpy(out + 1, transformed, Min(length, WS_PREFIX_BYTES - 1));
+	if (marked)
+		out[0] = cmp < 0 ? 0 : cmp > 0 ? 2 : 1;
+	length = ws_transform(guess->col->transform, bytes, n, wanted - marked, transformed);
+	memcpy(out + marked, transformed, Min(length, WS_PREFIX_BYTES - marked));
 	if (guess->col->descending)
 		for (int i = 0; i < WS_PREFIX_BYTES; i++)
 			out[i] ^= 0xFF;

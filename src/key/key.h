@@ -72,6 +72,7 @@ typedef struct WsKeyColumn
 	SortSupport abbreviate;		/* makes abbreviated keys, or NULL */
 	struct WsIcu *icu;			/* makes them of text, or NULL */
 	struct WsTransform *transform;	/* guesses, or NULL */
+	struct WsGuess *guess;		/* what texts begin with, or NULL */
 	bool		padded;			/* trailing blanks do not count (bpchar) */
 	int16		length;			/* attlen of its values, and whether they are passed by value */
 	bool		byval;
@@ -190,6 +191,16 @@ ws_first_null(const WsKeyColumn *col, bool isnull)
 	return col->notnull ? 0 : (ws_uint128) ws_null_byte(col, isnull) << ws_first_bits(col);
 }
 
+/* The abbreviation of a value, of a column that has any, as an integer that ascends with it. */
+static inline uint64
+ws_key_abbreviation(const WsKeyColumn *col, Datum value)
+{
+	uint64		key = (uint64) col->abbreviate->abbrev_converter(value, col->abbreviate);
+
+	/* numeric's is signed, and the greatest comes first */
+	return col->encoding == WS_ENC_NUMERIC ? ~(key ^ UINT64CONST(1) << 63) : key;
+}
+
 /* Key length when the bytes do not tell the whole order. */
 #define WS_KEY_UNBOUNDED	SIZE_MAX
 
@@ -253,7 +264,7 @@ typedef struct WsGuess
 
 extern void ws_guess_begin(WsGuess *guess, const WsKeyColumn *col, Datum value);
 extern void ws_guess_add(WsGuess *guess, Datum value);
-extern void ws_guess_window(const WsGuess *guess, Datum value, uint8 out[WS_PREFIX_BYTES]);
+extern void ws_guess_window(const WsGuess *guess, Datum value, Size wanted, uint8 out[WS_PREFIX_BYTES]);
 
 /* ---- icu.c: abbreviated keys of text under collations of ICU ---- */
 typedef struct WsIcu WsIcu;
@@ -318,7 +329,6 @@ extern WsEntry ws_key_entry(const WsKeySpec *spec, const Datum *values,
 							const bool *isnull, uint64 pointer);
 extern Size ws_key_window(const WsKeySpec *spec, const Datum *values,
 						  const bool *isnull, Size skip, uint8 out[WS_PREFIX_BYTES]);
-extern uint64 ws_key_abbreviation(const WsKeyColumn *col, Datum value);
 extern WsEntry ws_key_window_entry(const uint8 window[WS_PREFIX_BYTES], uint64 pointer);
 
 /* ---- told.c: pure ---- */

@@ -19,13 +19,17 @@
 #define FIRST_LOOK		2048
 #define FIRST_SHARE		0.95
 
+/* Bytes that texts must begin with alike, to be passed over in guesses, and that are kept. */
+#define LEAST_COMMON	4
+#define MOST_COMMON		((Size) 1024)
+
 /* Bytes of codes: the fewer, the more of the next columns is in the prefix; the more, the more values fit. */
 #define SHORTEST		2
 #define FEW_VALUES		64		/* that may do with two bytes */
 #define SOME_VALUES		256		/* with three */
 #define MOST_BYTES		4
 
-/* Is there a column that could have a dictionary?  Where rows are dear to fetch, prefixes tell them anyway. */
+/* Could a column have a dictionary?  Where rows are dear to fetch, prefixes tell them anyway. */
 bool
 ws_key_can_learn(const WsKeySpec *spec, const WsKeyRows *rows)
 {
@@ -72,16 +76,48 @@ ws_key_forget(WsKeySpec *spec)
 			drop(&spec->cols[c]);
 }
 
+/* What a column's texts begin with, as far as another one tells. */
+static void
+find_beginning(WsKeyColumn *col, Datum value, WsGuess *found)
+{
+	if (col->guess == NULL)
+	{
+		ws_guess_begin(found, col, value);
+		col->guess = found;
+	}
+	else if (col->guess->common > 0)
+		ws_guess_add(col->guess, value);
+}
+
+/* Those that begin alike keep that, in the context; the others lose it. */
+static void
+keep_beginning(WsKeyColumn *col, MemoryContext context)
+{
+	const WsGuess *found = col->guess;
+
+	if (found == NULL)
+		return;
+	col->guess = NULL;
+	if (found->common < LEAST_COMMON)
+		return;
+	col->guess = MemoryContextAlloc(context, sizeof(WsGuess));
+	*col->guess = *found;
+	col->guess->common = Min(found->common, MOST_COMMON);
+	col->guess->beginning = MemoryContextAlloc(context, col->guess->common);
+	memcpy(col->guess->beginning, found->beginning, col->guess->common);
+}
+
 /* Collects the values of all columns; those that have too many lose their dictionary. */
 static void
 collect(WsKeySpec *spec, const WsKeyRows *rows, const WsEntry *entries, Size n)
 {
+	WsGuess    *found = palloc(spec->ncols * sizeof(WsGuess));
 	WsKeySlot  *slot = rows->make_slot(rows->store);
 	Size	   *seen = palloc0(spec->ncols * sizeof(Size));
 	int			left = 1;
 
 	rows->ready(rows->store);
-	for (Size i = 0; i < n && left > 0; i++)
+	for (Size i = 0; i < n && (left > 0 || i < FIRST_LOOK); i++)
 	{
 		CHECK_FOR_INTERRUPTS();
 		rows->fetch(rows->store, ws_entry_pointer(entries[i]), slot);
@@ -90,6 +126,8 @@ collect(WsKeySpec *spec, const WsKeyRows *rows, const WsEntry *entries, Size n)
 		{
 			WsKeyColumn *col = &spec->cols[c];
 
+			if (col->transform != NULL && !slot->isnull[col->attno - 1])
+				find_beginning(col, slot->values[col->attno - 1], &found[c]);
 			if (col->dictionary == NULL)
 				continue;
 			left++;
@@ -142,9 +180,12 @@ ws_key_learn(WsKeySpec *spec, const WsKeyRows *rows, WsEntry *entries, Size n, S
 		columns += ws_encoding_partial(spec->cols[c].encoding);
 	for (int c = 0; c < spec->ncols; c++)
 		if (ws_encoding_partial(spec->cols[c].encoding))
-			spec->cols[c].dictionary = ws_dictionary_create(&spec->cols[c], &spec->compare[c], most / columns);
+			spec->cols[c].dictionary = ws_dictionary_create(&spec->cols[c], &spec->compare[c],
+															most / columns);
 	MemoryContextSwitchTo(work);
 	collect(spec, rows, entries, n);
+	for (int c = 0; c < spec->ncols; c++)
+		keep_beginning(&spec->cols[c], context);
 	for (int c = 0; c < spec->ncols; c++)
 	{
 		WsKeyColumn *col = &spec->cols[c];
@@ -160,8 +201,9 @@ ws_key_learn(WsKeySpec *spec, const WsKeyRows *rows, WsEntry *entries, Size n, S
 			continue;
 		}
 		values = ws_dictionary_values(col->dictionary);
-		col->code_bytes = values <= FEW_VALUES && !fits(spec, SHORTEST + 1) && fits(spec, SHORTEST) ? SHORTEST :
-			values <= SOME_VALUES ? SHORTEST + 1 : MOST_BYTES;
+		col->code_bytes = values <= SOME_VALUES ? SHORTEST + 1 : MOST_BYTES;
+		if (values <= FEW_VALUES && !fits(spec, SHORTEST + 1) && fits(spec, SHORTEST))
+			col->code_bytes = SHORTEST;
 		ws_dictionary_number(col->dictionary, col->code_bytes);
 		bytes += most / columns;
 	}

@@ -136,21 +136,11 @@ fixed_bits(const WsKeyColumn *col, Datum value)
 					ItemPointerGetOffsetNumberNoCheck(tid);
 			}
 		case WS_ENC_ABBREVIATED:
-			/* compared as an unsigned integer */
-			return (uint64) col->abbreviate->abbrev_converter(value, col->abbreviate);
 		case WS_ENC_NUMERIC:
-			/* compared as a signed integer, the greatest first */
-			return ~((uint64) col->abbreviate->abbrev_converter(value, col->abbreviate) ^ SIGN_64);
+			return ws_key_abbreviation(col, value);
 		default:
 			return 0;
 	}
-}
-
-/* The abbreviation of a value, ascending, of a column that has any. */
-uint64
-ws_key_abbreviation(const WsKeyColumn *col, Datum value)
-{
-	return (uint64) fixed_bits(col, value);
 }
 
 /* The planner was wrong, or the table violates its constraint. */
@@ -342,22 +332,13 @@ put_inet(Window *w, const inet_struct *inet, uint8 invert)
 
 /* Appends the guess at a text's order. */
 static void
-put_transformed(Window *w, const WsKeyColumn *col, Datum value)
+put_guess(Window *w, const WsKeyColumn *col, Datum value)
 {
-	struct varlena *v = PG_DETOAST_DATUM_PACKED(value);
-	const char *text = VARDATA_ANY(v);
-	Size		n = VARSIZE_ANY_EXHDR(v);
-	char		out[WS_TRANSFORMED];
-	Size		length;
+	WsGuess		none = {.col = col, .beginning = NULL, .common = 0};
+	uint8		bytes[WS_PREFIX_BYTES];
 
-	if (col->padded)
-		while (n > 0 && text[n - 1] == ' ')
-			n--;
-	length = ws_transform(col->transform, text, n, w->skip + WS_PREFIX_BYTES, out);
-	put_bytes(w, (const uint8 *) out, length, col->descending ? 0xFF : 0);
-	put_byte(w, col->descending ? 0xFF : 0);
-	if ((Pointer) v != DatumGetPointer(value))
-		pfree(v);
+	ws_guess_window(col->guess != NULL ? col->guess : &none, value, WS_PREFIX_BYTES - w->pos, bytes);
+	put_bytes(w, bytes, WS_PREFIX_BYTES, 0);
 }
 
 /* Appends the code of a value that is in a dictionary, or of the gap where it would be.  Is it exact? */
@@ -450,7 +431,7 @@ ws_key_window(const WsKeySpec *spec, const Datum *values, const bool *isnull,
 		if (col->encoding == WS_ENC_TRANSFORMED)
 		{
 			if (w.pos <= WS_LAST_GUESS)
-				put_transformed(&w, col, values[att]);
+				put_guess(&w, col, values[att]);
 		}
 		else if (col->encoding != WS_ENC_NONE)
 			put_value(&w, col, values[att], told && isnull[col[1].attno - 1]);

@@ -73,6 +73,7 @@ break_tie(void *arg, const WsTreeNode *a, const WsTreeNode *b)
 
 	if (told.what == WS_TOLD_ALL)
 		return 0;
+	merge->compared++;
 	merge->ties_lately = TIES_LATELY;
 	old = MemoryContextSwitchTo(merge->tie_context);
 	x = tied_source(merge, a, bytes);
@@ -330,7 +331,7 @@ static const WsStreamOps merge_ops = {merge_next, merge_raise, NULL, NULL};
 
 /*
  * Reads all of a merge that goes by a guess.  Has each row a key that is not smaller than the one
- * before it?
+ * before it, and do prefixes tell most rows apart?
  */
 bool
 ws_merge_verify(WsMerge *merge)
@@ -349,6 +350,9 @@ ws_merge_verify(WsMerge *merge)
 	slots[1] = rows->make_slot(rows->store);
 	while (right && (n = ws_stream_next(&merge->stream, batch, VERIFIED_ENTRIES)) > 0)
 	{
+		/* a guess that tells few rows apart is not worth another pass */
+		if (merge->compared > merge->stream.taken / 2 + VERIFIED_ENTRIES)
+			right = false;
 		MemoryContextSwitchTo(merge->tie_context);
 		for (Size i = 0; i < Min(n, PREFETCHED_ROWS); i++)
 			rows->prefetch(rows->store, ws_entry_pointer(batch[i]));

@@ -45,6 +45,7 @@ typedef struct WsMerge
 	WsSource   *sources;
 	WsTied	   *tied;			/* by source; NULL if prefixes are whole keys */
 	MemoryContext tie_context;	/* what comparators leave */
+	uint64		compared;		/* matches that prefixes did not decide */
 	int			ties_lately;	/* >0: rows are prefetched for ties */
 	WsLoserTree tree;			/* unless it gathers */
 	WsEntry    *gathered;		/* buffer of gather.c, or NULL */

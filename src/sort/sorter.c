@@ -17,21 +17,7 @@
  */
 #include "sort/sorter.h"
 
-/* Of work_mem, what codes of values may take. */
-#define DICTIONARY_SHARE	8
-
 #include "utils/memutils.h"
-
-/* Of the memory, `bytes` bytes are for codes of values. */
-static void
-use_for_codes(WsSorter *sorter, Size bytes)
-{
-	ws_account_add(&sorter->account, bytes);
-	ws_account_subtract(&sorter->account, sorter->for_codes);
-	sorter->budget.total = sorter->budget.total + sorter->for_codes - bytes;
-	sorter->budget.shared = sorter->budget.shared + sorter->for_codes - bytes;
-	sorter->for_codes = bytes;
-}
 
 /*
  * Starts a sort of rows of type `desc`, in a memory context
@@ -68,11 +54,7 @@ ws_sorter_create(const WsRequest *request, TupleDesc desc, Relation rel)
 											&sorter->account, sorter->files, request->vectorised,
 											request->rows, request->memory);
 	sorter->passes = ws_passes_create(sorter->formation, sorter->files);
-	if (ws_key_can_learn(sorter->spec, sorter->store->keys))
-	{
-		sorter->learns = Min(WS_LEARN_ROWS, sorter->formation->end);
-		use_for_codes(sorter, request->memory / DICTIONARY_SHARE);
-	}
+	ws_sorter_begin_learning(sorter);
 	if (sorter->budget.queue)
 		sorter->formation->queue = ws_keyqueue_create(sorter->spec, &request->threads,
 													  &sorter->account);
@@ -82,26 +64,6 @@ ws_sorter_create(const WsRequest *request, TupleDesc desc, Relation rel)
 
 static void travel(WsSorter *sorter);
 
-/*
- * Learns from the rows that there are which columns of the key have few values, before anything is done with
- * their entries.
- */
-static void
-learn(WsSorter *sorter)
-{
-	WsFormation *f = sorter->formation;
-	Size		bytes;
-
-	if (sorter->learns == 0)
-		return;
-	sorter->learns = 0;
-	bytes = ws_key_learn(sorter->spec, sorter->store->keys, f->map->entries, f->map->count,
-						 sorter->for_codes);
-	use_for_codes(sorter, bytes);
-	if (sorter->spec->cols[0].dictionary != NULL)
-		f->queue = NULL;
-}
-
 /* Divides the memory for a sort that uses temporary files. */
 static void
 use_disk(WsSorter *sorter)
@@ -110,7 +72,7 @@ use_disk(WsSorter *sorter)
 	WsEntryBudget b;
 	Size		buffers = 0;
 
-	learn(sorter);
+	ws_sorter_learn(sorter);
 	if (sorter->request->allowance == 0 && sorter->store->ops->depart != NULL)
 	{
 		travel(sorter);
@@ -189,7 +151,7 @@ make_room(WsSorter *sorter)
 static void
 make_way(WsSorter *sorter)
 {
-	learn(sorter);
+	ws_sorter_learn(sorter);
 	if (sorter->travels)
 	{
 		ws_formation_turn(sorter->formation);
@@ -226,7 +188,7 @@ ws_sorter_put(WsSorter *sorter, TupleTableSlot *slot)
 	{
 		ws_formation_add(f, ws_entry_make(0, pointer));
 		if (f->map->count == sorter->learns)
-			learn(sorter);
+			ws_sorter_learn(sorter);
 	}
 	else if (f->queue != NULL && !isnull[sorter->first_key] &&
 		ws_keyqueue_put(f->queue, values[sorter->first_key], ws_formation_place(f)))
@@ -245,7 +207,7 @@ ws_sorter_perform(WsSorter *sorter)
 	WsStream   *stream;
 	Size		left;
 
-	learn(sorter);
+	ws_sorter_learn(sorter);
 	ws_passes_end(sorter->passes, request->random_access, sorter->budget.reading);
 	sorter->store->ops->end(sorter->store);
 	stream = ws_passes_stream(sorter->passes, request->random_access);
@@ -355,15 +317,6 @@ ws_sorter_stats(const WsSorter *sorter, WsSortStats *stats)
 	stats->disk = ws_fileset_bytes(sorter->files);
 	if (sorter->store->ops->stats != NULL)
 		sorter->store->ops->stats(sorter->store, &stats->store);
-}
-
-/* Gives back the memory of entries, which nobody reads any more, and of codes in them. */
-void
-ws_sorter_end_entries(WsSorter *sorter)
-{
-	ws_formation_close(sorter->formation);
-	ws_key_forget(sorter->spec);
-	use_for_codes(sorter, 0);
 }
 
 /*

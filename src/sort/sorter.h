@@ -56,8 +56,12 @@ extern void ws_sorter_rewind(WsSorter *sorter);
 extern void ws_sorter_mark(WsSorter *sorter);
 extern void ws_sorter_restore(WsSorter *sorter);
 extern void ws_sorter_stats(const WsSorter *sorter, WsSortStats *stats);
-extern void ws_sorter_end_entries(WsSorter *sorter);
 extern void ws_sorter_end_output(WsSorter *sorter);
 extern void ws_sorter_destroy(WsSorter *sorter);
+
+/* ---- learn.c ---- */
+extern void ws_sorter_begin_learning(WsSorter *sorter);
+extern void ws_sorter_learn(WsSorter *sorter);
+extern void ws_sorter_end_entries(WsSorter *sorter);
 
 #endif							/* WS_SORTER_H */

@@ -28,6 +28,12 @@ pfree(void *p)
 {
 }
 
+void *
+palloc(Size n)
+{
+	return malloc(n);
+}
+
 bool
 errstart(int elevel, const char *domain)
 {
@@ -88,6 +94,7 @@ ws_dictionary_code(WsDictionary *d, Datum value)
 
 #include "../../src/key/normalize.c"
 #include "../../src/key/told.c"
+#include "../../src/key/guess.c"
 
 #define MAX_KEY 200
 

@@ -15,6 +15,7 @@
 
 #include "../../src/sort/budget.c"
 #include "../../src/sort/sorter.c"
+#include "../../src/sort/learn.c"
 #include "../../src/sort/again.c"
 #include "tableorder.c"
 

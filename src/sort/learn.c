@@ -1,0 +1,59 @@
+/*-------------------------------------------------------------------------
+ * learn.c - the first rows of a sort say which columns of its key get codes.
+ *
+ * Until then their entries have no prefixes (key/learn.c).  An eighth of the memory is set aside
+ * meanwhile, and what dictionaries may come to take remains so.
+ *-------------------------------------------------------------------------
+ */
+#include "sort/sorter.h"
+
+/* Of work_mem, what codes of values may take. */
+#define CODES_SHARE	8
+
+/* Of the memory, `bytes` bytes are for codes. */
+static void
+use_for_codes(WsSorter *sorter, Size bytes)
+{
+	ws_account_add(&sorter->account, bytes);
+	ws_account_subtract(&sorter->account, sorter->for_codes);
+	sorter->budget.total = sorter->budget.total + sorter->for_codes - bytes;
+	sorter->budget.shared = sorter->budget.shared + sorter->for_codes - bytes;
+	sorter->for_codes = bytes;
+}
+
+/* Before the first row: are its columns such that there is something to be learnt? */
+void
+ws_sorter_begin_learning(WsSorter *sorter)
+{
+	if (!ws_key_can_learn(sorter->spec, sorter->store->keys))
+		return;
+	sorter->learns = Min(WS_LEARN_ROWS, sorter->formation->end);
+	use_for_codes(sorter, sorter->request->memory / CODES_SHARE);
+}
+
+/*
+ * Learns from the rows that there are, unless that has been done, before anything is done with their entries.
+ * Raises what comparing raises.
+ */
+void
+ws_sorter_learn(WsSorter *sorter)
+{
+	WsFormation *f = sorter->formation;
+
+	if (sorter->learns == 0)
+		return;
+	sorter->learns = 0;
+	use_for_codes(sorter, ws_key_learn(sorter->spec, sorter->store->keys, f->map->entries, f->map->count,
+									   sorter->for_codes));
+	if (sorter->spec->cols[0].dictionary != NULL)
+		f->queue = NULL;
+}
+
+/* Gives back the memory of entries, which nobody reads any more, and of codes in them. */
+void
+ws_sorter_end_entries(WsSorter *sorter)
+{
+	ws_formation_close(sorter->formation);
+	ws_key_forget(sorter->spec);
+	use_for_codes(sorter, 0);
+}
