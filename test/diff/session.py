@@ -25,7 +25,9 @@ from cluster import Cluster  # noqa: E402
 AS_TEXT = psycopg2.extensions.new_type(tuple(psycopg2.extensions.string_types), 'AS_TEXT',
                                        psycopg2.extensions.UNICODE)
 DATABASES = [('plain', "LOCALE 'C'"), ('utf8', "LOCALE 'C.UTF-8'"),
-             ('icu', "LOCALE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'en'")]
+             ('icu', "LOCALE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'en'"), ('libc', "LOCALE 'en_US.utf8'")]
+# in each, if the server can find the locale (run)
+LIBC = "CREATE COLLATION \"en_US.utf8\" (provider = libc, locale = 'en_US.utf8')"
 # for tables of many rows: some runs, buffers and windows of some size, the last piece kept in memory
 BETWEEN = ['128kB', '200kB', '400kB', '1MB', '2MB']
 SORT_NODE = re.compile(r'(^|->)\s*(Incremental )?Sort\b', re.M)
@@ -109,6 +111,7 @@ class Session:
                 icu = cur.fetchone()[0] > 0
                 for sql in gen.setup(icu):
                     cur.execute(sql)
+                self.cluster.psql(LIBC, database=name, check=False)
                 cur.execute('SELECT collname FROM pg_collation')
                 self.ready[name] = {row[0] for row in cur}
                 cur.connection.close()

@@ -3,14 +3,12 @@
 the guess is wrong.  The locale is made for the test, if its sources are there."""
 
 import os
-import shutil
-import subprocess
 import tempfile
 
 import common
 from common import check, healthy, rows, session, skip, uses
+from locales import make_locale
 
-SOURCES = '/usr/share/i18n/locales/en_US'
 TEXTS = {
     'words': "initcap(translate(substr(md5(i::text), 1, 5 + i % 7), '0123456789', 'ghijklmnop')) ||"
              " CASE i % 4 WHEN 0 THEN '' WHEN 1 THEN ' ' || i % 10 WHEN 2 THEN '-x' ELSE 'é' END",
@@ -56,15 +54,10 @@ def compare(cluster, name):
 
 
 def collated():
-    if not os.path.exists(SOURCES) or shutil.which('localedef') is None:
-        return skip('text under libc collations', 'no localedef, or no sources of locales')
     with tempfile.TemporaryDirectory(prefix='wiscsort-locale-') as place:
-        os.chmod(place, 0o755)
-        made = subprocess.run(['localedef', '--no-archive', '-i', 'en_US', '-f', 'UTF-8',
-                               os.path.join(place, 'en_US.utf8')], stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True)
-        if not check(made.returncode == 0, 'the locale is made', made.stdout):
-            return
+        lacking = make_locale(place)
+        if lacking:
+            return skip('text under libc collations', lacking)
         os.environ['LOCPATH'] = place
         with common.server() as cluster:
             cur = common.core(cluster)
