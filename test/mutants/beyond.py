@@ -97,7 +97,7 @@ fault('a column that cannot be null is', FILE, 'r->needed[i] = all || TupleDescA
 fault('a copy is taken for the row', FILE, 'r->needed = NULL;', '{}', 't:beyond/from_table')
 fault('an old plan is believed', FILE, 'r->copies = r->needed != NULL && has_outgrown_memory(r, rel);',
       'r->copies = false;', 't:beyond/outgrown')
-fault('the mark is lost', FILE, 's->mark_position = first->mark_position;', '{}', 'unit:test_again t:beyond/places')
+fault('the mark is lost', 'sort/again.c', 's->mark_position = first->mark_position;', '{}', 'unit:test_again t:beyond/places')
 FILE = 'merge/passes.c'
 fault('the youngest runs are merged', FILE, 'memcpy(runs, f->runs + end - n, n * sizeof(WsRun));',
       'memcpy(runs, f->runs, n * sizeof(WsRun));', 'unit:test_travel')
