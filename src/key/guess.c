@@ -12,6 +12,9 @@
  */
 #include "key/key.h"
 
+/* Bytes that are kept of a beginning at most. */
+#define MOST_COMMON		((Size) 1024)
+
 /* A text's bytes, as far as they count. */
 static const char *
 text_of(const WsKeyColumn *col, Datum value, Size *n)
@@ -43,9 +46,11 @@ void
 ws_guess_begin(WsGuess *guess, const WsKeyColumn *col, Datum value)
 {
 	Datum		text = detoast(value);
-	const char *bytes = text_of(col, text, &guess->common);
+	Size		n;
+	const char *bytes = text_of(col, text, &n);
 
 	guess->col = col;
+	guess->common = Min(n, MOST_COMMON);
 	guess->beginning = palloc(guess->common + 1);
 	memcpy(guess->beginning, bytes, guess->common);
 	free_detoasted(text, value);

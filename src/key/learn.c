@@ -19,9 +19,8 @@
 #define FIRST_LOOK		2048
 #define FIRST_SHARE		0.95
 
-/* Bytes that texts must begin with alike, to be passed over in guesses, and that are kept. */
+/* Bytes that texts must begin with alike, to be passed over in guesses. */
 #define LEAST_COMMON	4
-#define MOST_COMMON		((Size) 1024)
 
 /* Bytes of codes: the fewer, the more of the next columns is in the prefix; the more, the more values fit. */
 #define SHORTEST		2
@@ -102,7 +101,6 @@ keep_beginning(WsKeyColumn *col, MemoryContext context)
 		return;
 	col->guess = MemoryContextAlloc(context, sizeof(WsGuess));
 	*col->guess = *found;
-	col->guess->common = Min(found->common, MOST_COMMON);
 	col->guess->beginning = MemoryContextAlloc(context, col->guess->common);
 	memcpy(col->guess->beginning, found->beginning, col->guess->common);
 }
@@ -161,6 +159,57 @@ fits(const WsKeySpec *spec, int code_bytes)
 	return bytes <= WS_PREFIX_BYTES;
 }
 
+/* The entries of the first rows. */
+static void
+make_entries(const WsKeySpec *spec, const WsKeyRows *rows, WsEntry *entries, Size n)
+{
+	WsKeySlot  *slot = rows->make_slot(rows->store);
+
+	for (Size i = 0; i < n; i++)
+	{
+		uint64		pointer = ws_entry_pointer(entries[i]);
+
+		CHECK_FOR_INTERRUPTS();
+		rows->fetch(rows->store, pointer, slot);
+		entries[i] = ws_key_entry(spec, slot->values, slot->isnull, pointer);
+	}
+}
+
+static int
+compare_prefixes(const void *a, const void *b)
+{
+	ws_uint128	x = *(const ws_uint128 *) a;
+	ws_uint128	y = *(const ws_uint128 *) b;
+
+	return (x > y) - (x < y);
+}
+
+/*
+ * The column that is guessed behind others although these tell most rows apart, or -1: there a guess costs
+ * more than it gives.
+ */
+static int
+needless_guess(const WsKeySpec *spec, const WsEntry *entries, Size n)
+{
+	ws_uint128 *prefixes;
+	WsTold		told;
+	Size		distinct = 1;
+	Size		first = 0;
+
+	while (first < n && (told = ws_key_told(spec, entries[first])).what != WS_TOLD_GUESSED)
+		first++;
+	if (first == n || told.columns == 0)
+		return -1;
+	prefixes = palloc((n + 1) * sizeof(ws_uint128));
+	prefixes = (ws_uint128 *) TYPEALIGN(sizeof(ws_uint128), prefixes);
+	for (Size i = 0; i < n; i++)
+		prefixes[i] = ws_entry_prefix(entries[i]) & ws_prefix_mask(told.bytes);
+	qsort(prefixes, n, sizeof(ws_uint128), compare_prefixes);
+	for (Size i = 1; i < n; i++)
+		distinct += prefixes[i] != prefixes[i - 1];
+	return distinct > n * MOST_SHARE ? told.columns : -1;
+}
+
 /*
  * Gives columns a dictionary each, of `most` bytes together at most, if the first rows of a sort, which have
  * these `n` entries, say that it pays; and gives the entries their prefixes.  All that is allocated
@@ -174,7 +223,7 @@ ws_key_learn(WsKeySpec *spec, const WsKeyRows *rows, WsEntry *entries, Size n, S
 	bool		goes_on = true;
 	Size		bytes = 0;
 	int			columns = 0;
-	WsKeySlot  *slot;
+	int			needless;
 
 	for (int c = 0; c < spec->ncols; c++)
 		columns += ws_encoding_partial(spec->cols[c].encoding);
@@ -208,14 +257,12 @@ ws_key_learn(WsKeySpec *spec, const WsKeyRows *rows, WsEntry *entries, Size n, S
 		bytes += most / columns;
 	}
 	spec->first_alone = ws_first_alone(spec);
-	slot = rows->make_slot(rows->store);
-	for (Size i = 0; i < n; i++)
+	make_entries(spec, rows, entries, n);
+	needless = needless_guess(spec, entries, n);
+	if (needless >= 0)
 	{
-		uint64		pointer = ws_entry_pointer(entries[i]);
-
-		CHECK_FOR_INTERRUPTS();
-		rows->fetch(rows->store, pointer, slot);
-		entries[i] = ws_key_entry(spec, slot->values, slot->isnull, pointer);
+		spec->cols[needless].encoding = WS_ENC_NONE;
+		make_entries(spec, rows, entries, n);
 	}
 	MemoryContextSwitchTo(context);
 	MemoryContextDelete(work);

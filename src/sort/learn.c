@@ -43,6 +43,11 @@ ws_sorter_learn(WsSorter *sorter)
 	if (sorter->learns == 0)
 		return;
 	sorter->learns = 0;
+	if (f->map->count == 0)
+	{
+		use_for_codes(sorter, 0);
+		return;
+	}
 	use_for_codes(sorter, ws_key_learn(sorter->spec, sorter->store->keys, f->map->entries, f->map->count,
 									   sorter->for_codes));
 	if (sorter->spec->cols[0].dictionary != NULL)
