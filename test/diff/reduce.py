@@ -21,7 +21,7 @@ from psycopg2.extensions import TRANSACTION_STATUS_IDLE
 import draws
 import gen
 import queries
-from session import DATABASES, Lost
+from session import DATABASES, LIBC, Lost
 
 DATABASE = 'wiscsort_reduced'
 
@@ -235,7 +235,13 @@ class Reducer:
         lines += ['-- Run with psql -X -f.  Makes the database %s and leaves it there.' % DATABASE]
         database = session.database(tables.seed)
         locale = next(how for name, how in DATABASES if name == database)
-        setup = gen.setup(True, '\n'.join(body + query.steps))
+        text = '\n'.join(body + query.steps)
+        setup = gen.setup(True, text)
+        if 'en_US.utf8' in text:
+            setup.append(LIBC)
+        if 'en_US.utf8' in text + locale:
+            lines += ['-- The server needs the locale en_US.utf8, of the system or of LOCPATH (make_locale',
+                      '-- in tools/locales.py).']
         return '\n'.join(lines) + '\n' + ';\n'.join(
             ['DROP DATABASE IF EXISTS ' + DATABASE,
              'CREATE DATABASE %s TEMPLATE template0 %s' % (DATABASE, locale),
