@@ -57,6 +57,7 @@ typedef struct Ties
 	WsKeySlot  *slot[2];
 	bool		vectorised;		/* entries are sorted by vqsort */
 	int			told;			/* columns that are the same throughout the group */
+	Size		reach;			/* bytes of the key that the prefix tells */
 	bool		unverified;		/* its prefixes are a guess that is going to be verified */
 } Ties;
 
@@ -210,7 +211,7 @@ settle_by_digit(Ties *t, WsEntry *group, Size n, int digits)
 			t->rows->prefetch(t->rows->store, ws_entry_pointer(group[i + PREFETCH_ROWS]));
 		key = fetch(t, pointer, 0);
 		(void) ws_key_window(t->spec, key->values, key->isnull,
-							 (Size) digits * WS_PREFIX_BYTES, window);
+							 t->reach + (Size) (digits - 1) * WS_PREFIX_BYTES, window);
 		group[i] = ws_key_window_entry(window, pointer);
 		CHECK_FOR_INTERRUPTS();
 	}
@@ -315,6 +316,7 @@ way_on(Ties *t, WsEntry entry, int digits, Way way)
 		WsTold		told = ws_key_told(t->spec, entry);
 
 		t->told = told.columns;
+		t->reach = told.reach;
 		/* with nothing behind what is certain, the guess has been wiped out */
 		t->unverified = told.what == WS_TOLD_GUESSED &&
 			(ws_entry_prefix(entry) & ~ws_prefix_mask(told.bytes)) != 0;
@@ -329,14 +331,15 @@ way_on(Ties *t, WsEntry entry, int digits, Way way)
 		}
 	}
 	key = fetch(t, ws_entry_pointer(entry), 0);
-	length = ws_key_window(t->spec, key->values, key->isnull, (Size) (digits - 1) * WS_PREFIX_BYTES, window);
+	length = ws_key_window(t->spec, key->values, key->isnull,
+						   t->reach + (Size) (digits - 2) * WS_PREFIX_BYTES, window);
 	if (length == WS_KEY_UNBOUNDED)
 	{
 		t->told = ws_key_compared_column(t->spec, key->values, key->isnull);
 		t->unverified = false;
 		return t->spec->cols[t->told].transform != NULL ? GUESSES : COMPARISONS;
 	}
-	return length <= (Size) digits * WS_PREFIX_BYTES ? DONE : DIGITS;
+	return length <= t->reach + (Size) (digits - 1) * WS_PREFIX_BYTES ? DONE : DIGITS;
 }
 
 /*

@@ -90,6 +90,7 @@ typedef struct WsKeySpec
 	int			exact_bytes;	/* its width, if exact */
 	bool		comparator;		/* ties need the comparator, not more bytes */
 	bool		guess;			/* there are columns of which key bytes are guessed */
+	struct WsBeginnings *beginnings;	/* prefixes begin with their codes, or NULL */
 	SortSupport compare;		/* ncols full comparators */
 } WsKeySpec;
 
@@ -142,7 +143,7 @@ ws_first_alone(const WsKeySpec *spec)
 {
 	const WsKeyColumn *col = &spec->cols[0];
 
-	return col->width > 0 && !col->null_apart && col->dictionary == NULL &&
+	return col->width > 0 && !col->null_apart && col->dictionary == NULL && spec->beginnings == NULL &&
 		((spec->ncols == 1 && col->width + (col->notnull ? 0 : 1) <= WS_PREFIX_BYTES) ||
 		 ws_encoding_partial(col->encoding) || col->width + (col->notnull ? 0 : 1) >= WS_PREFIX_BYTES);
 }
@@ -293,15 +294,36 @@ ws_code_is_exact(uint32 code)
 	return code % 2 == 0;
 }
 
-/* ---- learn.c: which columns have a dictionary, told from the first rows ---- */
+/* ---- beginnings.c: codes of what many keys begin with; pure ---- */
+#define WS_CODE_BYTES	2		/* of a prefix that has one */
+#define WS_BEHIND_CODE	(WS_PREFIX_BYTES - WS_CODE_BYTES)
+#define WS_BEGINNING	256		/* bytes at most */
+
+/* The first bytes of a key. */
+typedef struct WsKeyBytes
+{
+	const uint8 *bytes;
+	Size		n;
+} WsKeyBytes;
+
+typedef struct WsBeginnings WsBeginnings;
+
+extern WsBeginnings *ws_beginnings_create(WsKeyBytes *keys, Size n, Size most);
+extern Size ws_beginnings_reach(const WsBeginnings *b);
+extern Size ws_beginnings_bytes(const WsBeginnings *b);
+extern ws_uint128 ws_beginnings_prefix(const WsBeginnings *b, const uint8 *key);
+extern Size ws_beginnings_expand(const WsBeginnings *b, ws_uint128 prefix, uint8 *key);
+extern void ws_beginnings_free(WsBeginnings *b);
+
+/* ---- learn.c: which columns have a dictionary, and what keys begin with, told from the first rows ---- */
 /* Rows that say what values there are. */
 #define WS_LEARN_ROWS	((Size) 16 * 1024)
 
 /* The first column of a row whose order bytes do not tell: ws_key_window has returned WS_KEY_UNBOUNDED. */
 extern int	ws_key_compared_column(const WsKeySpec *spec, const Datum *values, const bool *isnull);
 extern bool ws_key_can_learn(const WsKeySpec *spec, const WsKeyRows *rows);
-extern Size ws_key_learn(WsKeySpec *spec, const WsKeyRows *rows, WsEntry *entries, Size n, Size most);
-
+extern Size ws_key_learn(WsKeySpec *spec, const WsKeyRows *rows, WsEntry *entries, Size n, Size most,
+						 Size spare, WsAccount *account);
 extern void ws_key_forget(WsKeySpec *spec);
 
 /* ---- normalize.c: pure ---- */
@@ -310,6 +332,18 @@ extern void ws_key_forget(WsKeySpec *spec);
 #define WS_LAST_GUESS	(WS_PREFIX_BYTES - 4)
 
 #define WS_LAST_ESCAPED	2		/* of a text's bytes, with two terminators */
+
+/* Are there none such among the eight bytes of a text at `bytes`? */
+static inline bool
+ws_none_escaped(const uint8 *bytes, uint8 invert)
+{
+	const uint64 ones = ~UINT64CONST(0) / 0xFF;
+	uint64		word;
+
+	memcpy(&word, bytes, sizeof(word));
+	word ^= ones * invert;
+	return ((word - ones * (WS_LAST_ESCAPED + 1)) & ~word & (ones << 7)) == 0;
+}
 
 /* Bytes of an address of this family. */
 static inline int
@@ -327,6 +361,8 @@ ws_inet_network_bytes(uint8 family, uint8 bits)
 
 extern WsEntry ws_key_entry(const WsKeySpec *spec, const Datum *values,
 							const bool *isnull, uint64 pointer);
+extern Size ws_key_bytes(const WsKeySpec *spec, const Datum *values, const bool *isnull, Size skip,
+						 Size n, uint8 *out);
 extern Size ws_key_window(const WsKeySpec *spec, const Datum *values,
 						  const bool *isnull, Size skip, uint8 out[WS_PREFIX_BYTES]);
 extern WsEntry ws_key_window_entry(const uint8 window[WS_PREFIX_BYTES], uint64 pointer);
@@ -343,6 +379,7 @@ typedef struct WsTold
 	}			what;
 	int			columns;		/* that are wholly told */
 	int			bytes;
+	Size		reach;			/* bytes of the key that the prefix tells: the next one is not in it */
 } WsTold;
 
 extern WsTold ws_key_told(const WsKeySpec *spec, WsEntry entry);

@@ -1,9 +1,12 @@
 /*-------------------------------------------------------------------------
- * learn.c - which columns of a key have a dictionary, told from the first rows.
+ * learn.c - which columns of a key have a dictionary, and what keys begin with, told from the first rows.
  *
  * Entries of the first rows have no prefix at first.  Then the values of all columns whose
  * order bytes do not tell are collected from the rows, and each column with few
  * values gets codes for them (dictionary.c).  A column with many values gets none, and ends the key.
+ *
+ * If the prefixes that are made of such keys leave many rows tied, what keys begin with gets codes, too
+ * (beginnings.c).
  *
  * Statistics of the planner are not asked: the rows of a sort are seldom those of a table, and what its
  * first rows do not show may be added later.
@@ -28,11 +31,17 @@
 #define SOME_VALUES		256		/* with three */
 #define MOST_BYTES		4
 
-/* Could a column have a dictionary?  Where rows are dear to fetch, prefixes tell them anyway. */
+/* Rows among which there must be one that the prefix ties, and the fewest rows that say so. */
+#define ONE_TIED_IN		64
+#define LEAST_ROWS		1024
+#define FIRST_KEYS		64		/* that tell how long the others are */
+#define FEWER_TIES		2		/* that codes of beginnings must leave, by this factor */
+
+/* Could something be learnt?  Where rows are dear to fetch, prefixes tell them anyway. */
 bool
 ws_key_can_learn(const WsKeySpec *spec, const WsKeyRows *rows)
 {
-	return spec->comparator && rows->keep == NULL;
+	return !spec->exact && rows->keep == NULL;
 }
 
 int
@@ -66,10 +75,13 @@ has_many(const WsDictionary *d, Size rows, double share)
 	return ws_dictionary_values(d) > rows * share;
 }
 
-/* Frees all dictionaries: no key is made or compared any more. */
+/* Frees all that has been learnt: no key is made or compared any more. */
 void
 ws_key_forget(WsKeySpec *spec)
 {
+	if (spec->beginnings != NULL)
+		ws_beginnings_free(spec->beginnings);
+	spec->beginnings = NULL;
 	for (int c = 0; c < spec->ncols; c++)
 		if (spec->cols[c].dictionary != NULL)
 			drop(&spec->cols[c]);
@@ -114,7 +126,6 @@ collect(WsKeySpec *spec, const WsKeyRows *rows, const WsEntry *entries, Size n)
 	Size	   *seen = palloc0(spec->ncols * sizeof(Size));
 	int			left = 1;
 
-	rows->ready(rows->store);
 	for (Size i = 0; i < n && (left > 0 || i < FIRST_LOOK); i++)
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -210,13 +221,102 @@ needless_guess(const WsKeySpec *spec, const WsEntry *entries, Size n)
 	return distinct > n * MOST_SHARE ? told.columns : -1;
 }
 
+/* Rows that have the prefix of another one, though more of their keys is needed to tell their order. */
+static Size
+tied_rows(const WsKeySpec *spec, const WsEntry *entries, Size n)
+{
+	WsEntry    *sorted = (WsEntry *) TYPEALIGN(sizeof(WsEntry), palloc((n + 1) * sizeof(WsEntry)));
+	Size		tied = 0;
+
+	memcpy(sorted, entries, n * sizeof(WsEntry));
+	qsort(sorted, n, sizeof(WsEntry), compare_prefixes);
+	for (Size i = 1; i < n; i++)
+		if (ws_entry_same_prefix(sorted[i - 1], sorted[i]) &&
+			ws_key_told(spec, sorted[i]).what != WS_TOLD_ALL)
+			tied++;
+	return tied;
+}
+
 /*
- * Gives columns a dictionary each, of `most` bytes together at most, if the first rows of a sort, which have
- * these `n` entries, say that it pays; and gives the entries their prefixes.  All that is allocated
- * belongs to CurrentMemoryContext.  Returns the bytes that dictionaries may come to take.
+ * The first bytes of the keys of some of the rows, as many as fit *bytes bytes.  Sets *found, and *bytes to
+ * what these take.
+ */
+static WsKeyBytes *
+sample_keys(const WsKeySpec *spec, const WsKeyRows *rows, const WsEntry *entries, Size n, Size *found,
+			Size *bytes)
+{
+	WsKeySlot  *slot = rows->make_slot(rows->store);
+	WsKeyBytes *keys = palloc(n * sizeof(WsKeyBytes));
+	Size		step = 1;
+	Size		most = *bytes;
+
+	*found = *bytes = 0;
+	for (Size i = 0; i < n; i += step)
+	{
+		uint8		key[WS_BEGINNING];
+		Size		length = WS_BEGINNING;
+
+		CHECK_FOR_INTERRUPTS();
+		rows->fetch(rows->store, ws_entry_pointer(entries[i]), slot);
+		(void) ws_key_bytes(spec, slot->values, slot->isnull, 0, WS_BEGINNING, key);
+		while (length > 0 && key[length - 1] == 0)
+			length--;
+		keys[*found].bytes = memcpy(palloc(length + 1), key, length);
+		keys[(*found)++].n = length;
+		*bytes += length + 1 + sizeof(WsKeyBytes);
+		/* the others are as long as the first ones */
+		if (*found == FIRST_KEYS)
+			step = 1 + *bytes / FIRST_KEYS * n / most;
+		if (*bytes + WS_BEGINNING + 1 + sizeof(WsKeyBytes) > most)
+			break;
+	}
+	return keys;
+}
+
+/*
+ * Gives what keys begin with codes, of `most` bytes at most, if that leaves fewer of the rows tied.  Returns
+ * the bytes that it takes.  The context that the codes belong to is `context`.  What they are made of takes
+ * `spare` bytes, which are counted in `account`, and half of `most`.
+ */
+static Size
+learn_beginnings(WsKeySpec *spec, const WsKeyRows *rows, WsEntry *entries, Size n, Size most,
+				 Size spare, WsAccount *account, MemoryContext context)
+{
+	MemoryContext work;
+	Size		tied;
+	Size		found;
+	Size		bytes = spare + most / 2;
+	WsKeyBytes *keys;
+
+	if (spec->guess || n < LEAST_ROWS || (tied = tied_rows(spec, entries, n)) < n / ONE_TIED_IN)
+		return 0;
+	keys = sample_keys(spec, rows, entries, n, &found, &bytes);
+	ws_account_add(account, Min(bytes, spare));
+	ws_account_subtract(account, Min(bytes, spare));
+	most -= bytes - Min(bytes, spare);
+	work = MemoryContextSwitchTo(context);
+	spec->beginnings = ws_beginnings_create(keys, found, most);
+	MemoryContextSwitchTo(work);
+	spec->first_alone = false;
+	make_entries(spec, rows, entries, n);
+	if (tied_rows(spec, entries, n) * FEWER_TIES <= tied)
+		return ws_beginnings_bytes(spec->beginnings);
+	ws_beginnings_free(spec->beginnings);
+	spec->beginnings = NULL;
+	spec->first_alone = ws_first_alone(spec);
+	make_entries(spec, rows, entries, n);
+	return 0;
+}
+
+/*
+ * Gives columns a dictionary each, and what keys begin with codes, of `most` bytes together at most, if the
+ * first rows of a sort, which have these `n` entries, say that it pays; and gives the entries their prefixes.
+ * All that is allocated belongs to CurrentMemoryContext.  Meanwhile `spare` bytes more may be taken, which
+ * are counted in `account`.  Returns the bytes that dictionaries and codes may come to take.
  */
 Size
-ws_key_learn(WsKeySpec *spec, const WsKeyRows *rows, WsEntry *entries, Size n, Size most)
+ws_key_learn(WsKeySpec *spec, const WsKeyRows *rows, WsEntry *entries, Size n, Size most,
+			 Size spare, WsAccount *account)
 {
 	MemoryContext context = CurrentMemoryContext;
 	MemoryContext work = AllocSetContextCreate(context, "WiscSort learning", ALLOCSET_SMALL_SIZES);
@@ -232,7 +332,9 @@ ws_key_learn(WsKeySpec *spec, const WsKeyRows *rows, WsEntry *entries, Size n, S
 			spec->cols[c].dictionary = ws_dictionary_create(&spec->cols[c], &spec->compare[c],
 															most / columns);
 	MemoryContextSwitchTo(work);
-	collect(spec, rows, entries, n);
+	rows->ready(rows->store);
+	if (columns > 0)
+		collect(spec, rows, entries, n);
 	for (int c = 0; c < spec->ncols; c++)
 		keep_beginning(&spec->cols[c], context);
 	for (int c = 0; c < spec->ncols; c++)
@@ -264,6 +366,8 @@ ws_key_learn(WsKeySpec *spec, const WsKeyRows *rows, WsEntry *entries, Size n, S
 		spec->cols[needless].encoding = WS_ENC_NONE;
 		make_entries(spec, rows, entries, n);
 	}
+	if (most > bytes)
+		bytes += learn_beginnings(spec, rows, entries, n, most - bytes, spare, account, context);
 	MemoryContextSwitchTo(context);
 	MemoryContextDelete(work);
 	return bytes;

@@ -211,19 +211,20 @@ typedef struct Window
 {
 	uint8	   *out;
 	Size		skip;			/* first byte wanted */
+	Size		end;			/* behind the last */
 	Size		pos;			/* bytes of the key so far */
 } Window;
 
 static inline bool
 window_full(const Window *w)
 {
-	return w->pos > w->skip + WS_PREFIX_BYTES;
+	return w->pos > w->end;
 }
 
 static inline void
 put_byte(Window *w, uint8 byte)
 {
-	if (w->pos >= w->skip && w->pos < w->skip + WS_PREFIX_BYTES)
+	if (w->pos >= w->skip && w->pos < w->end)
 		w->out[w->pos - w->skip] = byte;
 	w->pos++;
 }
@@ -232,11 +233,16 @@ static void
 put_bytes(Window *w, const uint8 *bytes, Size n, uint8 invert)
 {
 	Size		from = w->skip > w->pos ? w->skip - w->pos : 0;
-	Size		to = w->skip + WS_PREFIX_BYTES > w->pos ? w->skip + WS_PREFIX_BYTES - w->pos : 0;
+	Size		to = w->end > w->pos ? w->end - w->pos : 0;
 
 	to = Min(to, n);
-	for (Size i = from; i < to; i++)
-		w->out[w->pos + i - w->skip] = bytes[i] ^ invert;
+	if (from < to)
+	{
+		uint8	   *out = w->out + (w->pos + from - w->skip);
+
+		for (Size i = 0; i < to - from; i++)
+			out[i] = bytes[from + i] ^ invert;
+	}
 	w->pos += n;
 }
 
@@ -265,6 +271,12 @@ put_text_before(Window *w, const WsKeyColumn *next, bool next_null,
 
 	for (Size i = 0; i < n && !window_full(w); i++)
 	{
+		if (i + sizeof(uint64) <= n && ws_none_escaped(bytes + i, 0))
+		{
+			put_bytes(w, bytes + i, sizeof(uint64), invert);
+			i += sizeof(uint64) - 1;
+			continue;
+		}
 		if (bytes[i] <= WS_LAST_ESCAPED)
 			put_byte(w, WS_LAST_ESCAPED ^ invert);
 		put_byte(w, bytes[i] ^ invert);
@@ -397,21 +409,14 @@ put_value(Window *w, const WsKeyColumn *col, Datum value, bool next_null)
 	}
 }
 
-/*
- * Writes key bytes skip .. skip + WS_PREFIX_BYTES - 1 to `out`, zero beyond
- * the key's end.  `values` and `isnull` are the row's, indexed by attno - 1.
- * Returns the key's length in bytes as far as it was followed: at most
- * skip + WS_PREFIX_BYTES only if the key ends within the window;
- * WS_KEY_UNBOUNDED if the window reaches a value whose order bytes do not tell.
- */
-Size
-ws_key_window(const WsKeySpec *spec, const Datum *values, const bool *isnull,
-			  Size skip, uint8 out[WS_PREFIX_BYTES])
+/* What ws_key_bytes does. */
+static inline Size
+key_bytes(const WsKeySpec *spec, const Datum *values, const bool *isnull, Size skip, Size n, uint8 *out)
 {
-	Window		w = {out, skip, 0};
+	Window		w = {out, skip, skip + n, 0};
 	bool		told = false;	/* the column before says whether this one is null */
 
-	memset(out, 0, WS_PREFIX_BYTES);
+	memset(out, 0, n);
 	for (int i = 0; i < spec->ncols && !window_full(&w); i++)
 	{
 		const WsKeyColumn *col = &spec->cols[i];
@@ -441,6 +446,26 @@ ws_key_window(const WsKeySpec *spec, const Datum *values, const bool *isnull,
 	return w.pos;
 }
 
+/*
+ * Writes key bytes skip .. skip + n - 1 to `out`, zero beyond the key's end.  `values` and `isnull` are
+ * the row's, indexed by attno - 1.  Returns the key's length in bytes as far as it was followed: at most
+ * skip + n only if the key ends within these bytes; WS_KEY_UNBOUNDED if they reach a value whose order
+ * bytes do not tell.
+ */
+Size
+ws_key_bytes(const WsKeySpec *spec, const Datum *values, const bool *isnull, Size skip, Size n, uint8 *out)
+{
+	return key_bytes(spec, values, isnull, skip, n, out);
+}
+
+/* The same for as many bytes as a prefix has. */
+Size
+ws_key_window(const WsKeySpec *spec, const Datum *values, const bool *isnull,
+			  Size skip, uint8 out[WS_PREFIX_BYTES])
+{
+	return key_bytes(spec, values, isnull, skip, WS_PREFIX_BYTES, out);
+}
+
 /* The entry of a window of key bytes. */
 WsEntry
 ws_key_window_entry(const uint8 window[WS_PREFIX_BYTES], uint64 pointer)
@@ -453,8 +478,8 @@ ws_key_window_entry(const uint8 window[WS_PREFIX_BYTES], uint64 pointer)
 }
 
 /*
- * The entry of a row: the first WS_PREFIX_BYTES bytes of its key, and
- * `pointer`, which must fit 48 bits.
+ * The entry of a row: its prefix, which is the first WS_PREFIX_BYTES bytes of its key, or a code of what
+ * it begins with and what follows; and `pointer`, which must fit 48 bits.
  */
 WsEntry
 ws_key_entry(const WsKeySpec *spec, const Datum *values, const bool *isnull,
@@ -466,6 +491,13 @@ ws_key_entry(const WsKeySpec *spec, const Datum *values, const bool *isnull,
 		return ws_entry_make(first_prefix(&spec->cols[0], values[spec->cols[0].attno - 1]), pointer);
 	if (spec->exact)
 		return ws_entry_make(exact_prefix(spec, values, isnull), pointer);
+	if (spec->beginnings != NULL)
+	{
+		uint8		key[WS_BEGINNING + WS_BEHIND_CODE];
+
+		(void) key_bytes(spec, values, isnull, 0, ws_beginnings_reach(spec->beginnings), key);
+		return ws_entry_make(ws_beginnings_prefix(spec->beginnings, key), pointer);
+	}
 	(void) ws_key_window(spec, values, isnull, 0, window);
 	return ws_key_window_entry(window, pointer);
 }

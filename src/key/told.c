@@ -11,57 +11,71 @@
  */
 #include "key/key.h"
 
-#define PAST_PREFIX	(WS_PREFIX_BYTES + 1)
+/* The bytes of a key that a prefix tells. */
+typedef struct Bytes
+{
+	uint8		at[WS_BEGINNING + WS_BEHIND_CODE];
+	int			n;
+} Bytes;
 
 /*
- * Where the inet that begins at `pos` of a prefix ends, or PAST_PREFIX if the
- * prefix does not say.
+ * Where the inet that begins at `pos` of a prefix's bytes ends, or behind them all if
+ * they do not say.
  */
 static int
-inet_end(const uint8 *bytes, int pos, uint8 invert)
+inet_end(const Bytes *bytes, int pos, uint8 invert)
 {
 	uint8		family;
 
-	if (pos >= WS_PREFIX_BYTES)
-		return PAST_PREFIX;
-	family = bytes[pos++] ^ invert;
+	if (pos >= bytes->n)
+		return bytes->n + 1;
+	family = bytes->at[pos++] ^ invert;
 	pos += ws_inet_address_bytes(family);
-	if (pos >= WS_PREFIX_BYTES)
-		return PAST_PREFIX;
-	return pos + 1 + ws_inet_address_bytes(family) - ws_inet_network_bytes(family, bytes[pos] ^ invert);
+	if (pos >= bytes->n)
+		return bytes->n + 1;
+	return pos + 1 + ws_inet_address_bytes(family) - ws_inet_network_bytes(family, bytes->at[pos] ^ invert);
 }
 
 /* The same for a text with two terminators; *second says which. */
 static int
-text_before_end(const uint8 *bytes, int pos, uint8 invert, bool *second)
+text_before_end(const Bytes *bytes, int pos, uint8 invert, bool *second)
 {
-	while (pos < WS_PREFIX_BYTES)
+	while (pos < bytes->n)
 	{
-		uint8		byte = bytes[pos++];
+		uint8		byte;
 
+		if (pos + (int) sizeof(uint64) <= bytes->n && ws_none_escaped(&bytes->at[pos], invert))
+		{
+			pos += sizeof(uint64);
+			continue;
+		}
+		byte = bytes->at[pos++];
 		*second = byte & 1;
 		if ((byte ^ invert) < WS_LAST_ESCAPED)
 			return pos;
 		pos += (byte ^ invert) == WS_LAST_ESCAPED;
 	}
-	return PAST_PREFIX;
+	return bytes->n + 1;
 }
 
 /* The same for a value that ends with a terminator. */
 static int
-terminated_end(WsEncoding encoding, const uint8 *bytes, int pos, uint8 invert)
+terminated_end(WsEncoding encoding, const Bytes *bytes, int pos, uint8 invert)
 {
-	while (pos < WS_PREFIX_BYTES)
+	while (pos < bytes->n)
 	{
-		if (bytes[pos++] != invert)
-			continue;
+		const uint8 *end = memchr(&bytes->at[pos], invert, bytes->n - pos);
+
+		if (end == NULL)
+			break;
+		pos = (int) (end - bytes->at) + 1;
 		if (encoding != WS_ENC_BYTEA && encoding != WS_ENC_BIT)
 			return pos;
 		/* the terminator, or a zero byte of the value? */
-		if (pos < WS_PREFIX_BYTES && bytes[pos++] == invert)
+		if (pos < bytes->n && bytes->at[pos++] == invert)
 			return encoding == WS_ENC_BIT ? pos + 1 : pos;
 	}
-	return PAST_PREFIX;
+	return bytes->n + 1;
 }
 
 /*
@@ -69,18 +83,18 @@ terminated_end(WsEncoding encoding, const uint8 *bytes, int pos, uint8 invert)
  * False if the key goes on behind it, at *pos, because the code is exact; else *told is set.
  */
 static bool
-ends_key(const WsKeyColumn *col, const uint8 *bytes, int *pos, WsTold *told)
+ends_key(const WsKeyColumn *col, const Bytes *bytes, int *pos, WsTold *told)
 {
 	told->what = WS_TOLD_COMPARED;
 	if (col->dictionary != NULL)
 	{
 		*pos += col->code_bytes;
-		if (*pos > WS_PREFIX_BYTES)
+		if (*pos > bytes->n)
 		{
 			told->what = WS_TOLD_IN_PART;
 			return true;
 		}
-		if (ws_code_is_exact(bytes[*pos - 1]))
+		if (ws_code_is_exact(bytes->at[*pos - 1]))
 			return false;
 	}
 	told->bytes = *pos;
@@ -94,16 +108,22 @@ WsTold
 ws_key_told(const WsKeySpec *spec, WsEntry entry)
 {
 	ws_uint128	prefix = ws_entry_prefix(entry);
-	uint8		bytes[WS_PREFIX_BYTES];
+	Bytes		bytes;
 	int			pos = 0;
 	bool		told_null = false;
 	bool		second = false;
-	WsTold		told = {WS_TOLD_ALL};
+	WsTold		told = {WS_TOLD_ALL, .reach = WS_PREFIX_BYTES};
 
 	if (spec->exact)
 		return told;
-	for (int i = WS_PREFIX_BYTES - 1; i >= 0; i--, prefix >>= 8)
-		bytes[i] = (uint8) prefix;
+	if (spec->beginnings != NULL)
+		told.reach = bytes.n = (int) ws_beginnings_expand(spec->beginnings, prefix, bytes.at);
+	else
+	{
+		bytes.n = WS_PREFIX_BYTES;
+		for (int i = WS_PREFIX_BYTES - 1; i >= 0; i--, prefix >>= 8)
+			bytes.at[i] = (uint8) prefix;
+	}
 
 	for (; told.columns < spec->ncols; told.columns++)
 	{
@@ -118,31 +138,31 @@ ws_key_told(const WsKeySpec *spec, WsEntry entry)
 		}
 		else if (!col->notnull)
 		{
-			if (pos >= WS_PREFIX_BYTES)
+			if (pos >= bytes.n)
 				break;
-			if (bytes[pos++] == ws_null_byte(col, true))
+			if (bytes.at[pos++] == ws_null_byte(col, true))
 				continue;
 			if (col->null_apart)
 				pos--;
 		}
 		if (ws_encoding_partial(col->encoding))
 		{
-			if (ends_key(col, bytes, &pos, &told))
+			if (ends_key(col, &bytes, &pos, &told))
 				return told;
 			continue;
 		}
 		if (col->width > 0)
 			pos += col->width;
 		else if (col->encoding == WS_ENC_INET)
-			pos = inet_end(bytes, pos, invert);
+			pos = inet_end(&bytes, pos, invert);
 		else if (col->tells_null)
 		{
-			pos = text_before_end(bytes, pos, invert, &second);
+			pos = text_before_end(&bytes, pos, invert, &second);
 			told_null = true;
 		}
 		else
-			pos = terminated_end(col->encoding, bytes, pos, invert);
-		if (pos > WS_PREFIX_BYTES)
+			pos = terminated_end(col->encoding, &bytes, pos, invert);
+		if (pos > bytes.n)
 			break;
 	}
 	if (told.columns < spec->ncols)

@@ -35,9 +35,9 @@ static const WsStreamOps merge_ops;
 #define VERIFIED_ENTRIES	512
 #define PREFETCHED_ROWS		((Size) 16)
 
-/* The tied state of a source for its current entry, of which the next `bytes` are wanted, or only columns. */
+/* The tied state of a source for its current entry: its key bytes from `reach` on, or columns if that is 0. */
 static WsTied *
-tied_source(WsMerge *merge, const WsTreeNode *node, bool bytes)
+tied_source(WsMerge *merge, const WsTreeNode *node, Size reach)
 {
 	WsTied	   *tied = &merge->tied[node->source];
 	uint64		pointer = ws_entry_pointer(node->entry);
@@ -52,10 +52,9 @@ tied_source(WsMerge *merge, const WsTreeNode *node, bool bytes)
 		MemoryContextSwitchTo(old);
 	}
 	merge->rows->fetch(merge->rows->store, pointer, tied->slot);
-	if (bytes)
-		tied->complete = ws_key_window(merge->spec, tied->slot->values,
-									   tied->slot->isnull, WS_PREFIX_BYTES,
-									   tied->window) <= 2 * WS_PREFIX_BYTES;
+	if (reach > 0)
+		tied->complete = ws_key_window(merge->spec, tied->slot->values, tied->slot->isnull, reach,
+									   tied->window) <= reach + WS_PREFIX_BYTES;
 	tied->pointer = pointer;
 	return tied;
 }
@@ -76,8 +75,8 @@ break_tie(void *arg, const WsTreeNode *a, const WsTreeNode *b)
 	merge->compared++;
 	merge->ties_lately = TIES_LATELY;
 	old = MemoryContextSwitchTo(merge->tie_context);
-	x = tied_source(merge, a, bytes);
-	y = tied_source(merge, b, bytes);
+	x = tied_source(merge, a, bytes ? told.reach : 0);
+	y = tied_source(merge, b, bytes ? told.reach : 0);
 	if (bytes)
 		cmp = memcmp(x->window, y->window, WS_PREFIX_BYTES);
 	if (cmp == 0 && !(bytes && x->complete))

@@ -39,6 +39,7 @@ void
 ws_sorter_learn(WsSorter *sorter)
 {
 	WsFormation *f = sorter->formation;
+	Size		used = Min(sorter->account.now, sorter->request->memory);
 
 	if (sorter->learns == 0)
 		return;
@@ -49,8 +50,8 @@ ws_sorter_learn(WsSorter *sorter)
 		return;
 	}
 	use_for_codes(sorter, ws_key_learn(sorter->spec, sorter->store->keys, f->map->entries, f->map->count,
-									   sorter->for_codes));
-	if (sorter->spec->cols[0].dictionary != NULL)
+									   sorter->for_codes, sorter->request->memory - used, &sorter->account));
+	if (!sorter->spec->first_alone)
 		f->queue = NULL;
 }
 

@@ -187,7 +187,8 @@ ws_sorter_put(WsSorter *sorter, TupleTableSlot *slot)
 	if (unlikely(sorter->learns > 0))
 	{
 		ws_formation_add(f, ws_entry_make(0, pointer));
-		if (f->map->count == sorter->learns)
+		/* the other half may be needed for it */
+		if (f->map->count == sorter->learns || sorter->store->in_memory > sorter->budget.shared / 2)
 			ws_sorter_learn(sorter);
 	}
 	else if (f->queue != NULL && !isnull[sorter->first_key] &&

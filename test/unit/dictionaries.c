@@ -19,4 +19,5 @@ hash_bytes(const unsigned char *k, int keylen)
 }
 
 #include "../../src/key/dictionary.c"
+#include "../../src/key/beginnings.c"
 #include "../../src/key/learn.c"

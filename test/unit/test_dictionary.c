@@ -244,12 +244,14 @@ typedef struct Learning
 	int			kind;			/* of key */
 	uint64		distinct;
 	bool		expected;		/* the comparator's column gets a dictionary */
+	bool		beginnings;		/* and what keys begin with gets codes */
 } Learning;
 
 static FakeTable table;
 static long wrong_prefix,
 			complete;
-static bool has_dictionary;
+static bool has_dictionary,
+			has_beginnings;
 
 static void
 learn_table(void *arg)
@@ -257,14 +259,16 @@ learn_table(void *arg)
 	const Learning *l = arg;
 	WsKeySpec  *spec = fake_spec(&fake_keys[l->kind]);
 	WsEntry    *entries = palloc((table.n + 1) * sizeof(WsEntry));
+	WsAccount	account = {0, 0};
 
 	entries = (WsEntry *) TYPEALIGN(16, (uintptr_t) entries);
 	for (Size i = 0; i < table.n; i++)
 		entries[i] = ws_entry_make(0, i);
-	(void) ws_key_learn(spec, &table.keys, entries, table.n, 1 << 20);
+	(void) ws_key_learn(spec, &table.keys, entries, table.n, 1 << 20, 1 << 20, &account);
 	has_dictionary = false;
 	for (int i = 0; i < spec->ncols; i++)
 		has_dictionary |= spec->cols[i].dictionary != NULL;
+	has_beginnings = spec->beginnings != NULL;
 	wrong_prefix = complete = 0;
 	ws_sort_entries(entries, table.n, false);
 	for (Size i = 1; i < table.n; i++)
@@ -288,10 +292,14 @@ static void
 check_learning(void)
 {
 	static const Learning learnings[] = {
-		{FAKE_COMPARATOR, 7, true}, {FAKE_COMPARATOR, 2000, true}, {FAKE_COMPARATOR, 1 << 30, false},
-		{FAKE_COMPARATOR_BEHIND, 7, true}, {FAKE_COMPARATOR_BEHIND, 1 << 30, false},
-		{FAKE_GUESS, 7, true},
-		{FAKE_DEAR, 7, true}, {FAKE_DEAR, 2000, true}, {FAKE_DEAR, 1 << 30, false},
+		{FAKE_COMPARATOR, 7, true, false}, {FAKE_COMPARATOR, 2000, true, false},
+		{FAKE_COMPARATOR, 1 << 30, false, false},
+		{FAKE_COMPARATOR_BEHIND, 7, true, false}, {FAKE_COMPARATOR_BEHIND, 1 << 30, false, false},
+		{FAKE_GUESS, 7, true, false},
+		{FAKE_DEAR, 7, true, false}, {FAKE_DEAR, 2000, true, false}, {FAKE_DEAR, 1 << 30, false, false},
+		{FAKE_BYTES, 7, false, true}, {FAKE_BYTES, 1 << 30, false, false},
+		{FAKE_BYTES_NULLS, 7, false, true}, {FAKE_BYTES_NULLS, 1 << 30, false, false},
+		{FAKE_LONG, 7, false, true}, {FAKE_LONG, 1 << 30, false, true},
 	};
 
 	for (int i = 0; i < lengthof(learnings); i++)
@@ -301,10 +309,11 @@ check_learning(void)
 		fake_fill(&table, &fake_keys[l->kind], 10000, l->distinct);
 		if (!server_try(learn_table, (void *) l))
 			server_die("%s: %s", fake_keys[l->kind].name, server.message);
-		CHECK(has_dictionary == l->expected && wrong_prefix == 0 && server_left() == NULL,
-			  "%s of %llu values: %s dictionary, prefixes tell the order (%ld wrong), %ld all of it",
-			  fake_keys[l->kind].name, (unsigned long long) l->distinct, has_dictionary ? "a" : "no", wrong_prefix,
-			  complete);
+		CHECK(has_dictionary == l->expected && has_beginnings == l->beginnings && wrong_prefix == 0 &&
+			  server_left() == NULL,
+			  "%s of %llu values: %s dictionary, %s beginnings, prefixes tell the order (%ld wrong), %ld all of it",
+			  fake_keys[l->kind].name, (unsigned long long) l->distinct, has_dictionary ? "a" : "no",
+			  has_beginnings ? "codes for" : "no", wrong_prefix, complete);
 		fake_free(&table);
 	}
 }

@@ -85,9 +85,27 @@ ws_transform(const WsTransform *transform, const char *text, Size n, Size wanted
 	return n;
 }
 
-/* No column here has a dictionary. */
+/* No column here has a dictionary, and no key has codes of beginnings. */
 uint32
 ws_dictionary_code(WsDictionary *d, Datum value)
+{
+	exit(1);
+}
+
+Size
+ws_beginnings_reach(const WsBeginnings *b)
+{
+	exit(1);
+}
+
+ws_uint128
+ws_beginnings_prefix(const WsBeginnings *b, const uint8 *key)
+{
+	exit(1);
+}
+
+Size
+ws_beginnings_expand(const WsBeginnings *b, ws_uint128 prefix, uint8 *key)
 {
 	exit(1);
 }
@@ -157,7 +175,7 @@ column(WsEncoding encoding, int width, int options)
 static WsKeySpec
 spec_of(WsKeyColumn *cols, int n)
 {
-	WsKeySpec	spec = {n, cols, n, true, false, 0, false, false, NULL};
+	WsKeySpec	spec = {.ncols = n, .cols = cols, .last_attno = n, .exact = true};
 
 	for (int i = 0; i < n; i++)
 	{

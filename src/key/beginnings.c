@@ -1,0 +1,334 @@
+/*-------------------------------------------------------------------------
+ * beginnings.c - codes of what many keys begin with.
+ *
+ * Keys whose first bytes are much the same (addresses, paths, codes with leading zeros, small integers in
+ * wide columns) fill their prefixes with what all have in common.  So what many keys of a sample begin
+ * with gets a code, and the prefix of a key is the code of the longest such beginning, and WS_BEHIND_CODE
+ * bytes that follow it.
+ *
+ * The beginnings are nodes of a Patricia trie (Morrison, 1968).  Codes are in the order of the keys: a
+ * node's children have theirs between those of the gaps that the node has before, between and behind them,
+ * and a key that begins with none of the children gets the code of its gap, and goes on behind the node's
+ * beginning.  So every key has a code, whatever the sample was, and prefixes are in the order of the keys
+ * (the string axis of Zhang et al., Order-Preserving Key Compression for In-Memory Search Trees,
+ * SIGMOD 2020).  A code tells its beginning: nothing of the key is lost.
+ *
+ * A node is made only where keys of the sample that begin so are not told apart by the bytes that follow
+ * the beginning of its parent.
+ *
+ * Memory: as much as the caller allows, in CurrentMemoryContext.  Nothing is raised.
+ *-------------------------------------------------------------------------
+ */
+#include "key/key.h"
+
+#include "utils/memutils.h"
+
+#define MOST_NODES		16384	/* which have twice as many codes */
+#define ROOT			0		/* its beginning is empty */
+
+typedef struct Beginning
+{
+	int			parent;			/* the root is its own */
+	int			first_child;	/* the others follow it */
+	int			label;			/* in the labels: what it adds to the parent's beginning */
+	uint16		children;
+	uint16		length;			/* of the beginning, with the parent's */
+	uint16		before;			/* code of the gap before this node, which is its parent's */
+	uint16		last;			/* code of the gap behind its last child */
+	uint8		first;			/* byte of the label */
+} Beginning;
+
+struct WsBeginnings
+{
+	Size		reach;			/* bytes of a key that a prefix tells at most */
+	Beginning	   *node;
+	uint8	   *labels;
+	uint16	   *node_of;		/* the node whose beginning a code tells */
+	Size		bytes;
+};
+
+/* A node's keys in the sample: from one to before another. */
+typedef struct Range
+{
+	Size		from;
+	Size		to;
+} Range;
+
+typedef struct Build
+{
+	const WsKeyBytes *keys;
+	const uint16 *common;		/* bytes that a key has in common with the one before it */
+	Size		least;			/* keys of a node */
+	int			most;			/* nodes */
+	int			nodes;
+	Beginning	   *node;
+	Range	   *range;
+	Size		labels;			/* bytes */
+} Build;
+
+static int
+compare_bytes(const void *a, const void *b)
+{
+	const WsKeyBytes *x = a;
+	const WsKeyBytes *y = b;
+	int			cmp = memcmp(x->bytes, y->bytes, Min(x->n, y->n));
+
+	return cmp != 0 ? cmp : (x->n > y->n) - (x->n < y->n);
+}
+
+static uint16
+in_common(const WsKeyBytes *x, const WsKeyBytes *y)
+{
+	Size		i = 0;
+	Size		n = Min(x->n, y->n);
+
+	while (i < n && x->bytes[i] == y->bytes[i])
+		i++;
+	return (uint16) i;
+}
+
+/* Adds the node of the keys of a range.  False if there are too many. */
+static bool
+add_node(Build *b, int parent, Range range)
+{
+	Beginning	   *node = &b->node[b->nodes];
+	uint16		length = b->nodes == ROOT ? 0 : b->common[range.from + 1];
+
+	if (b->nodes == b->most)
+		return false;
+	for (Size i = range.from + 2; i < range.to; i++)
+		length = Min(length, b->common[i]);
+	*node = (Beginning) {.parent = parent, .length = length, .label = (int) b->labels};
+	if (b->nodes != ROOT)
+		b->labels += length - b->node[parent].length;
+	b->range[b->nodes++] = range;
+	return true;
+}
+
+/* Are there keys in a range that the bytes behind a beginning of `length` bytes do not tell apart? */
+static bool
+has_ties(const Build *b, Range range, Size length)
+{
+	for (Size i = range.from + 1; i < range.to; i++)
+		if (b->common[i] >= length + WS_BEHIND_CODE)
+			return true;
+	return false;
+}
+
+/* Adds the children of a node.  False if there are too many. */
+static bool
+add_children(Build *b, int parent)
+{
+	Size		length = b->node[parent].length;
+	Range		all = b->range[parent];
+	Size		from = all.from;
+
+	b->node[parent].first_child = b->nodes;
+	for (Size i = all.from + 1; i <= all.to; i++)
+	{
+		Range		range = {from, i};
+
+		if (i < all.to && b->common[i] > length)
+			continue;			/* with the same byte behind the beginning */
+		from = i;
+		if (i - range.from < b->least || !has_ties(b, range, length))
+			continue;
+		if (!add_node(b, parent, range))
+			return false;
+		b->node[parent].children++;
+	}
+	return true;
+}
+
+/* Makes the trie, level by level.  False if it is too large. */
+static bool
+add_nodes(Build *b, Size n)
+{
+	b->nodes = 0;
+	b->labels = 0;
+	if (!add_node(b, ROOT, (Range) {0, n}))
+		return false;
+	for (int i = 0; i < b->nodes; i++)
+		if (!add_children(b, i))
+			return false;
+	return true;
+}
+
+/* Gives codes to a node and all below it, from `code` on.  Returns the next one. */
+static int
+number_nodes(WsBeginnings *b, int at, int code)
+{
+	Beginning	   *node = &b->node[at];
+
+	for (int child = node->first_child; child < node->first_child + node->children; child++)
+	{
+		b->node_of[code] = (uint16) at;
+		b->node[child].before = (uint16) code;
+		code = number_nodes(b, child, code + 1);
+	}
+	b->node_of[code] = (uint16) at;
+	node->last = (uint16) code;
+	return code + 1;
+}
+
+static Size
+trie_bytes(const Build *b)
+{
+	return sizeof(WsBeginnings) + b->nodes * (sizeof(Beginning) + 2 * sizeof(uint16)) + b->labels;
+}
+
+/* Copies what has been built, so that the sample may go. */
+static WsBeginnings *
+copy_trie(const Build *build)
+{
+	WsBeginnings *b = palloc(sizeof(WsBeginnings));
+
+	b->bytes = trie_bytes(build);
+	b->node = palloc(build->nodes * sizeof(Beginning));
+	b->labels = palloc(build->labels + 1);
+	b->node_of = palloc(2 * build->nodes * sizeof(uint16));
+	b->reach = WS_BEHIND_CODE;
+	b->node[ROOT] = build->node[ROOT];
+	for (int i = ROOT + 1; i < build->nodes; i++)
+	{
+		Beginning	   *node = &b->node[i];
+		Size		known;
+
+		*node = build->node[i];
+		known = b->node[node->parent].length;
+		memcpy(b->labels + node->label, build->keys[build->range[i].from].bytes + known,
+			   node->length - known);
+		node->first = b->labels[node->label];
+		b->reach = Max(b->reach, (Size) node->length + WS_BEHIND_CODE);
+	}
+	(void) number_nodes(b, ROOT, 0);
+	return b;
+}
+
+/*
+ * Makes codes of what `keys`, a sample, begin with, in at most `most` bytes.  Sorts the keys, each of which
+ * has WS_BEGINNING bytes at most and does not end with a zero byte.  Belongs to CurrentMemoryContext.
+ */
+WsBeginnings *
+ws_beginnings_create(WsKeyBytes *keys, Size n, Size most)
+{
+	MemoryContext context = CurrentMemoryContext;
+	MemoryContext work = AllocSetContextCreate(context, "WiscSort beginnings", ALLOCSET_DEFAULT_SIZES);
+	uint16	   *common;
+	WsBeginnings *result;
+	Build		b = {.keys = keys, .least = 2};
+
+	MemoryContextSwitchTo(work);
+	b.most = Max(1, Min(MOST_NODES, most / sizeof(Beginning)));
+	b.node = palloc(b.most * sizeof(Beginning));
+	b.range = palloc(b.most * sizeof(Range));
+	b.common = common = palloc0((n + 1) * sizeof(uint16));
+	qsort(keys, n, sizeof(WsKeyBytes), compare_bytes);
+	for (Size i = 1; i < n; i++)
+		common[i] = in_common(&keys[i - 1], &keys[i]);
+	while (!add_nodes(&b, n) || trie_bytes(&b) > most)
+	{
+		/* the root alone always fits */
+		if (b.least > n)
+			break;
+		b.least *= 2;
+	}
+	MemoryContextSwitchTo(context);
+	result = copy_trie(&b);
+	MemoryContextDelete(work);
+	return result;
+}
+
+/* Bytes of a key that its prefix tells at most. */
+Size
+ws_beginnings_reach(const WsBeginnings *b)
+{
+	return b->reach;
+}
+
+/* Bytes of memory. */
+Size
+ws_beginnings_bytes(const WsBeginnings *b)
+{
+	return b->bytes;
+}
+
+/* The first child of a node from whose label's first byte on `byte` is not above it, or behind the last. */
+static inline int
+find_child(const WsBeginnings *b, const Beginning *node, uint8 byte)
+{
+	int			from = node->first_child;
+	int			left = node->children;
+
+	while (left > 0)
+	{
+		int			half = left / 2;
+
+		if (b->node[from + half].first < byte)
+		{
+			from += half + 1;
+			left -= half + 1;
+		}
+		else
+			left = half;
+	}
+	return from;
+}
+
+/* The prefix of a key, of which `key` has the first ws_beginnings_reach bytes, zero beyond its end. */
+ws_uint128
+ws_beginnings_prefix(const WsBeginnings *b, const uint8 *key)
+{
+	const Beginning *node = &b->node[ROOT];
+	ws_uint128	prefix;
+
+	for (;;)
+	{
+		int			end = node->first_child + node->children;
+		int			i = find_child(b, node, key[node->length]);
+		int			cmp = -1;
+
+		if (i < end && b->node[i].first == key[node->length])
+			cmp = memcmp(key + node->length, b->labels + b->node[i].label, b->node[i].length - node->length);
+		if (cmp == 0)
+		{
+			node = &b->node[i];
+			continue;
+		}
+		i += cmp > 0;
+		prefix = i < end ? b->node[i].before : node->last;
+		break;
+	}
+	for (int i = 0; i < WS_BEHIND_CODE; i++)
+		prefix = prefix << 8 | key[node->length + i];
+	return prefix;
+}
+
+/* Writes the bytes of its key that a prefix tells to `key`, and returns how many these are. */
+Size
+ws_beginnings_expand(const WsBeginnings *b, ws_uint128 prefix, uint8 *key)
+{
+	const Beginning *node = &b->node[b->node_of[(int) (prefix >> (8 * WS_BEHIND_CODE))]];
+	Size		length = node->length;
+
+	for (int i = WS_BEHIND_CODE - 1; i >= 0; i--, prefix >>= 8)
+		key[length + i] = (uint8) prefix;
+	while (node != &b->node[ROOT])
+	{
+		const Beginning *parent = &b->node[node->parent];
+
+		memcpy(key + parent->length, b->labels + node->label, node->length - parent->length);
+		node = parent;
+	}
+	return length + WS_BEHIND_CODE;
+}
+
+/* Frees it. */
+void
+ws_beginnings_free(WsBeginnings *b)
+{
+	pfree(b->node_of);
+	pfree(b->labels);
+	pfree(b->node);
+	pfree(b);
+}

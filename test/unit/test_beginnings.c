@@ -1,0 +1,191 @@
+/*-------------------------------------------------------------------------
+ * test_beginnings.c - codes of what keys begin with: in the order of the keys, and nothing is lost.
+ *
+ * Keys of many shapes, of which some are the sample and all others come later: they must have prefixes in
+ * their order, and a prefix must give back as many bytes of its key as it tells.  What is made must
+ * stay within the memory that was allowed, and must tell apart what the first ten bytes do not.
+ */
+#include "sorting.c"
+
+#define KEYS		20000
+#define LONGEST		(WS_BEGINNING + WS_BEHIND_CODE)
+
+typedef struct Shape
+{
+	const char *name;
+	Size		sample;			/* keys of it */
+	Size		most;			/* bytes */
+	int			(*make) (uint8 *key, uint64 random, int row);
+	double		told;			/* share of the keys that no other has the prefix of, at least */
+} Shape;
+
+static uint8 keys[KEYS][LONGEST];
+static ws_uint128 prefixes[KEYS];
+static int	lengths[KEYS];
+static int	order[KEYS];
+static long wrong_order,
+			wrong_bytes;
+static Size bytes,
+			reach;
+static double told;
+
+static int
+nothing(uint8 *key, uint64 random, int row)
+{
+	return 0;
+}
+
+static int
+bytes_at_random(uint8 *key, uint64 random, int row)
+{
+	int			n = random % 40;
+
+	for (int i = 0; i < n; i++)
+		key[i] = (uint8) next_random();
+	return n;
+}
+
+/* Of zeros and ones and their opposites: many are the beginnings of others. */
+static int
+extremes(uint8 *key, uint64 random, int row)
+{
+	static const uint8 byte[] = {0, 1, 0xFE, 0xFF};
+	int			n = random % 30;
+
+	for (int i = 0; i < n; i++)
+		key[i] = byte[next_random() % 4 * (next_random() % 3 > 0)];
+	return n;
+}
+
+static int
+addresses(uint8 *key, uint64 random, int row)
+{
+	return snprintf((char *) key, WS_BEGINNING, "https://www.example-%d.org/category/%d/product/%016llx",
+					(int) (random % 20), (int) (random / 20 % 100), (unsigned long long) next_random());
+}
+
+static int
+few(uint8 *key, uint64 random, int row)
+{
+	return snprintf((char *) key, WS_BEGINNING, "all of these begin alike, and there are few: %d",
+					(int) (random % 50));
+}
+
+static int
+longest(uint8 *key, uint64 random, int row)
+{
+	memset(key, 'x', WS_BEGINNING);
+	for (int i = 0; i < 8; i++)
+		key[200 + i] = (uint8) (random >> (8 * i));
+	return WS_BEGINNING;
+}
+
+/* What comes later is not like the sample. */
+static int
+changing(uint8 *key, uint64 random, int row)
+{
+	return row < 5000 ? addresses(key, random, row) : extremes(key, random, row);
+}
+
+/* Two integers of eight bytes, the first of which is small. */
+static int
+integers(uint8 *key, uint64 random, int row)
+{
+	key[0] = key[8] = 0x80;
+	key[6] = (uint8) (random >> 8) % 4;
+	key[7] = (uint8) random;
+	for (int i = 12; i < 16; i++)
+		key[i] = (uint8) next_random();
+	return 16;
+}
+
+static const Shape shapes[] = {
+	{"no bytes at all", 1000, 100000, nothing, 0},
+	{"bytes at random", 4000, 100000, bytes_at_random, 0.8},
+	{"bytes that are extreme", 4000, 1000000, extremes, 0.5},
+	{"bytes that are extreme, little memory", 4000, 3000, extremes, 0.3},
+	{"addresses", 10000, 1000000, addresses, 0.95},
+	{"addresses, little memory", 10000, 5000, addresses, 0.0},
+	{"addresses, no memory", 10000, 1, addresses, 0.0},
+	{"addresses, two of them known", 2, 100000, addresses, 0.0},
+	{"few keys", 5000, 100000, few, 0.0},
+	{"200 equal bytes", 5000, 100000, longest, 0.99},
+	{"others later", 5000, 1000000, changing, 0.3},
+	{"integers", 10000, 1000000, integers, 0.99},
+};
+
+static int
+by_key(const void *a, const void *b)
+{
+	int			cmp = memcmp(keys[*(const int *) a], keys[*(const int *) b], LONGEST);
+
+	return cmp;
+}
+
+static void
+try_shape(void *arg)
+{
+	const Shape *s = arg;
+	WsKeyBytes *sample = palloc(s->sample * sizeof(WsKeyBytes));
+	WsBeginnings *b;
+	int			alone = 0;
+
+	for (int i = 0; i < KEYS; i++)
+	{
+		memset(keys[i], 0, LONGEST);
+		lengths[i] = s->make(keys[i], next_random(), i);
+		order[i] = i;
+	}
+	for (Size i = 0; i < s->sample; i++)
+	{
+		Size		n = Min(lengths[i], WS_BEGINNING);
+
+		while (n > 0 && keys[i][n - 1] == 0)
+			n--;
+		sample[i] = (WsKeyBytes) {keys[i], n};
+	}
+	b = ws_beginnings_create(sample, s->sample, s->most);
+	bytes = ws_beginnings_bytes(b);
+	reach = ws_beginnings_reach(b);
+	wrong_order = wrong_bytes = 0;
+	(qsort) (order, KEYS, sizeof(int), by_key);
+	for (int i = 0; i < KEYS; i++)
+	{
+		uint8		back[LONGEST];
+		Size		n;
+
+		prefixes[i] = ws_beginnings_prefix(b, keys[i]);
+		n = ws_beginnings_expand(b, prefixes[i], back);
+		wrong_bytes += n < WS_BEHIND_CODE || n > reach || memcmp(back, keys[i], n) != 0;
+	}
+	for (int i = 1; i < KEYS; i++)
+	{
+		ws_uint128	last = prefixes[order[i - 1]];
+		ws_uint128	this = prefixes[order[i]];
+
+		wrong_order += last > this;
+		alone += last != this && (i + 1 == KEYS || prefixes[order[i + 1]] != this);
+	}
+	told = (double) alone / KEYS;
+	ws_beginnings_free(b);
+	pfree(sample);
+}
+
+int
+main(void)
+{
+	for (int i = 0; i < lengthof(shapes); i++)
+	{
+		const Shape *s = &shapes[i];
+
+		if (!server_try(try_shape, (void *) s))
+			server_die("%s: %s", s->name, server.message);
+		CHECK(wrong_order == 0 && wrong_bytes == 0 && reach <= LONGEST && server_left() == NULL,
+			  "%s: prefixes are in the order of the keys (%ld not), and tell their bytes (%ld do not)", s->name,
+			  wrong_order, wrong_bytes);
+		/* the root is there in any case */
+		CHECK(bytes <= Max(s->most, 200), "%s: %zu bytes of %zu", s->name, bytes, s->most);
+		CHECK(told >= s->told, "%s: %.2f of the keys are told apart, of %.2f", s->name, told, s->told);
+	}
+	return failures != 0;
+}
