@@ -49,7 +49,14 @@ extern void ws_vqsort(WsEntry *entries, Size n);
 
 /* ---- ties.c ---- */
 extern Size ws_ties_bytes_per_entry(const WsKeySpec *spec);
-extern bool ws_settle_ties(WsEntry *entries, Size n, const WsKeySpec *spec,
-						   const WsKeyRows *rows, bool vectorised);
+typedef enum WsGuesses
+{
+	WS_GUESSES_NONE,			/* in the prefixes of entries */
+	WS_GUESSES_RIGHT,			/* prefixes are in the order of the keys */
+	WS_GUESSES_WRONG			/* not everywhere: the wrong ones have been wiped out */
+} WsGuesses;
+
+extern WsGuesses ws_settle_ties(WsEntry *entries, Size n, const WsKeySpec *spec,
+								const WsKeyRows *rows, bool vectorised);
 
 #endif							/* WS_INDEX_H */

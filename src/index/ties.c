@@ -417,11 +417,11 @@ verify(Ties *t, WsEntry *entries, Size n, ws_uint128 certain)
 	return false;
 }
 
-/* Verifies all that is a guess, if it has not been wiped out already.  Was it right? */
-static bool
+/* Verifies all that is a guess, if it has not been wiped out already. */
+static WsGuesses
 verify_guesses(Ties *t, WsEntry *entries, Size n)
 {
-	bool		right = true;
+	WsGuesses	result = WS_GUESSES_NONE;
 	Size		end;
 
 	for (Size start = 0; start < n; start = end)
@@ -431,22 +431,25 @@ verify_guesses(Ties *t, WsEntry *entries, Size n)
 		ws_uint128	prefix = ws_entry_prefix(entries[start]) & certain;
 		bool		guessed = false;
 
+		CHECK_FOR_INTERRUPTS();
 		for (end = start; end < n && (ws_entry_prefix(entries[end]) & certain) == prefix; end++)
 			guessed |= ws_entry_prefix(entries[end]) != prefix;
 		t->told = told.columns;
 		if (guessed)
-			right &= verify(t, entries + start, end - start, certain);
+			result = Max(result, WS_GUESSES_RIGHT);
+		if (guessed && end - start > 1 && !verify(t, entries + start, end - start, certain))
+			result = WS_GUESSES_WRONG;
 	}
-	return right;
+	return result;
 }
 
 /*
  * Puts the entries of a sorted array into the order of their whole keys, and
  * rows with equal keys into the order of their pointers.  The keys come from
- * the rows behind the entries.  `vectorised` as for ws_sort_entries.  False if prefixes were a guess
- * that was wrong: then they are not in order any more.
+ * the rows behind the entries.  `vectorised` as for ws_sort_entries.  Returns what has become of prefixes that
+ * were guesses.
  */
-bool
+WsGuesses
 ws_settle_ties(WsEntry *entries, Size n, const WsKeySpec *spec, const WsKeyRows *rows,
 			   bool vectorised)
 {
@@ -454,14 +457,15 @@ ws_settle_ties(WsEntry *entries, Size n, const WsKeySpec *spec, const WsKeyRows 
 											   ALLOCSET_SMALL_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(work);
 	Ties		t = {.spec = spec, .rows = rows, .vectorised = vectorised};
-	bool		right;
+	WsGuesses	guesses = WS_GUESSES_NONE;
 
 	t.slot[0] = rows->make_slot(rows->store);
 	t.slot[1] = rows->make_slot(rows->store);
 	rows->ready(rows->store);
 	settle(&t, entries, n, 1, DIGITS);
-	right = !spec->guess || verify_guesses(&t, entries, n);
+	if (spec->guess)
+		guesses = verify_guesses(&t, entries, n);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(work);	/* with what the comparators left */
-	return right;
+	return guesses;
 }

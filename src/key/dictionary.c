@@ -326,9 +326,8 @@ hint_of(const WsDictionary *d, Datum value, const char *bytes, Size length)
 	{
 		char		out[WS_TRANSFORMED];
 
-		memset(out, 0, sizeof(hint));
-		(void) ws_transform(col->transform, bytes, length, sizeof(hint), out);
-		memcpy(&hint, out, sizeof(hint));
+		memcpy(&hint, out,
+			   Min(ws_transform(col->transform, bytes, length, sizeof(hint), out), sizeof(hint)));
 		hint = pg_ntoh64(hint);
 	}
 	else if (col->abbreviate != NULL)

@@ -97,6 +97,23 @@ ws_icu_key(const WsIcu *icu, const char *text, Size n, uint64 *key)
 	return U_SUCCESS(status);
 }
 
+/*
+ * Writes the first bytes of a text's sort key to `out`, `wanted` at most, and returns how many these are; 0 if
+ * ICU reports an error.
+ */
+Size
+ws_icu_bytes(const WsIcu *icu, const char *text, Size n, Size wanted, char *out)
+{
+	UCharIterator iter;
+	uint32_t	state[2] = {0, 0};
+	UErrorCode	status = U_ZERO_ERROR;
+	int32_t		written;
+
+	uiter_setUTF8(&iter, text, (int32_t) n);
+	written = ucol_nextSortKeyPart(icu->collator, &iter, state, (uint8_t *) out, (int32_t) wanted, &status);
+	return U_SUCCESS(status) ? (Size) written : 0;
+}
+
 #else							/* no ICU */
 
 WsIcu *
@@ -109,6 +126,12 @@ bool
 ws_icu_key(const WsIcu *icu, const char *text, Size n, uint64 *key)
 {
 	return false;
+}
+
+Size
+ws_icu_bytes(const WsIcu *icu, const char *text, Size n, Size wanted, char *out)
+{
+	return 0;
 }
 #endif
 

@@ -76,6 +76,7 @@ typedef struct WsKeyColumn
 	bool		padded;			/* trailing blanks do not count (bpchar) */
 	int16		length;			/* attlen of its values, and whether they are passed by value */
 	bool		byval;
+	bool		dissimilar;		/* there may be values of it that cannot be compared */
 	struct WsDictionary *dictionary;	/* codes of its values, or NULL */
 	int			code_bytes;		/* of these, if so */
 } WsKeyColumn;
@@ -252,6 +253,7 @@ typedef struct WsTransform WsTransform;
 extern bool ws_collation_is_bytes(Oid collation);
 extern bool ws_transformable(Oid collation);
 extern WsTransform *ws_transform_create(Oid collation);
+extern WsTransform *ws_transform_of_icu(const struct WsIcu *icu, Oid collation);
 extern Size ws_transform(const WsTransform *transform, const char *text, Size n,
 						 Size wanted, char *out);
 
@@ -272,6 +274,7 @@ typedef struct WsIcu WsIcu;
 
 extern WsIcu *ws_icu_create(Oid collation);
 extern bool ws_icu_key(const WsIcu *icu, const char *text, Size n, uint64 *key);
+extern Size ws_icu_bytes(const WsIcu *icu, const char *text, Size n, Size wanted, char *out);
 extern void ws_icu_failed(void) __attribute__((noreturn));
 extern Size ws_icu_length(const WsKeyColumn *col, const char *text, Size n);
 extern Datum ws_icu_abbreviate(Datum original, SortSupport ssup);

@@ -21,6 +21,7 @@
 #include "key/key.h"
 
 #include "access/nbtree.h"
+#include "catalog/pg_type.h"
 #include "mb/pg_wchar.h"
 #include "utils/fmgroids.h"
 
@@ -171,6 +172,7 @@ find_abbreviation(WsKeyColumn *col, Oid sortop, Oid collation)
 	{
 		ssup->abbrev_converter = ws_icu_abbreviate;
 		ssup->ssup_extra = col;
+		col->transform = ws_transform_of_icu(col->icu, collation);
 	}
 }
 
@@ -185,6 +187,13 @@ find_transform(WsKeyColumn *col, Oid sortop, Oid collation)
 		return false;
 	col->encoding = WS_ENC_TRANSFORMED;
 	return true;
+}
+
+/* Do values of a type have types of their own?  Those of different rows need not be comparable then. */
+static bool
+is_dissimilar(Oid type)
+{
+	return type == RECORDOID || type == RECORDARRAYOID;
 }
 
 /*
@@ -216,6 +225,7 @@ ws_keyspec_create(TupleDesc desc, int ncols, const AttrNumber *attnos,
 		col->notnull = notnull[i];
 		col->length = TupleDescAttr(desc, attnos[i] - 1)->attlen;
 		col->byval = TupleDescAttr(desc, attnos[i] - 1)->attbyval;
+		col->dissimilar = is_dissimilar(TupleDescAttr(desc, attnos[i] - 1)->atttypid);
 		spec->last_attno = Max(spec->last_attno, attnos[i]);
 
 		init_sort_support(&spec->compare[i], attnos[i], sortops[i],

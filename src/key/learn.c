@@ -34,6 +34,7 @@
 /* Rows among which there must be one that the prefix ties, and the fewest rows that say so. */
 #define ONE_TIED_IN		64
 #define LEAST_ROWS		1024
+#define LEAST_BYTES		1024	/* for codes of beginnings */
 #define FIRST_KEYS		64		/* that tell how long the others are */
 #define FEWER_TIES		2		/* that codes of beginnings must leave, by this factor */
 
@@ -59,6 +60,13 @@ ws_key_compared_column(const WsKeySpec *spec, const Datum *values, const bool *i
 			break;
 	}
 	return c;
+}
+
+/* Core compares no values of a column if those before it differ: comparing all that there are may fail. */
+static bool
+may_have_codes(const WsKeyColumn *col)
+{
+	return ws_encoding_partial(col->encoding) && !col->dissimilar;
 }
 
 static void
@@ -149,7 +157,8 @@ collect(WsKeySpec *spec, const WsKeyRows *rows, const WsEntry *entries, Size n)
 		}
 	}
 	for (int c = 0; c < spec->ncols; c++)
-		if (spec->cols[c].dictionary != NULL && has_many(spec->cols[c].dictionary, seen[c], MOST_SHARE))
+		if (spec->cols[c].dictionary != NULL &&
+			(seen[c] == 0 || has_many(spec->cols[c].dictionary, seen[c], MOST_SHARE)))
 			drop(&spec->cols[c]);
 }
 
@@ -274,6 +283,37 @@ sample_keys(const WsKeySpec *spec, const WsKeyRows *rows, const WsEntry *entries
 }
 
 /*
+ * Guesses the order of texts of ICU whose abbreviated keys are the same, because they begin alike, if that
+ * leaves fewer of the rows tied.
+ */
+static void
+learn_guess(WsKeySpec *spec, const WsKeyRows *rows, WsEntry *entries, Size n)
+{
+	WsKeyColumn *col = spec->cols;
+	WsKeyColumn abbreviated;
+	bool		guess = spec->guess;
+	Size		tied;
+
+	while (col < spec->cols + spec->ncols && (!ws_encoding_partial(col->encoding) || col->dictionary != NULL))
+		col++;
+	if (col == spec->cols + spec->ncols || col->icu == NULL || col->guess == NULL ||
+		(tied = tied_rows(spec, entries, n)) < n / ONE_TIED_IN)
+		return;
+	abbreviated = *col;
+	col->encoding = WS_ENC_TRANSFORMED;
+	col->width = 0;
+	spec->guess = true;
+	spec->first_alone = ws_first_alone(spec);
+	make_entries(spec, rows, entries, n);
+	if (tied_rows(spec, entries, n) * FEWER_TIES <= tied)
+		return;
+	*col = abbreviated;
+	spec->guess = guess;
+	spec->first_alone = ws_first_alone(spec);
+	make_entries(spec, rows, entries, n);
+}
+
+/*
  * Gives what keys begin with codes, of `most` bytes at most, if that leaves fewer of the rows tied.  Returns
  * the bytes that it takes.  The context that the codes belong to is `context`.  What they are made of takes
  * `spare` bytes, which are counted in `account`, and half of `most`.
@@ -293,7 +333,7 @@ learn_beginnings(WsKeySpec *spec, const WsKeyRows *rows, WsEntry *entries, Size 
 	keys = sample_keys(spec, rows, entries, n, &found, &bytes);
 	ws_account_add(account, Min(bytes, spare));
 	ws_account_subtract(account, Min(bytes, spare));
-	most -= bytes - Min(bytes, spare);
+	most -= Min(most, bytes - Min(bytes, spare));
 	work = MemoryContextSwitchTo(context);
 	spec->beginnings = ws_beginnings_create(keys, found, most);
 	MemoryContextSwitchTo(work);
@@ -326,9 +366,9 @@ ws_key_learn(WsKeySpec *spec, const WsKeyRows *rows, WsEntry *entries, Size n, S
 	int			needless;
 
 	for (int c = 0; c < spec->ncols; c++)
-		columns += ws_encoding_partial(spec->cols[c].encoding);
+		columns += may_have_codes(&spec->cols[c]);
 	for (int c = 0; c < spec->ncols; c++)
-		if (ws_encoding_partial(spec->cols[c].encoding))
+		if (may_have_codes(&spec->cols[c]))
 			spec->cols[c].dictionary = ws_dictionary_create(&spec->cols[c], &spec->compare[c],
 															most / columns);
 	MemoryContextSwitchTo(work);
@@ -360,13 +400,14 @@ ws_key_learn(WsKeySpec *spec, const WsKeyRows *rows, WsEntry *entries, Size n, S
 	}
 	spec->first_alone = ws_first_alone(spec);
 	make_entries(spec, rows, entries, n);
+	learn_guess(spec, rows, entries, n);
 	needless = needless_guess(spec, entries, n);
 	if (needless >= 0)
 	{
 		spec->cols[needless].encoding = WS_ENC_NONE;
 		make_entries(spec, rows, entries, n);
 	}
-	if (most > bytes)
+	if (most > bytes + LEAST_BYTES)
 		bytes += learn_beginnings(spec, rows, entries, n, most - bytes, spare, account, context);
 	MemoryContextSwitchTo(context);
 	MemoryContextDelete(work);

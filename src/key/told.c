@@ -85,7 +85,6 @@ terminated_end(WsEncoding encoding, const Bytes *bytes, int pos, uint8 invert)
 static bool
 ends_key(const WsKeyColumn *col, const Bytes *bytes, int *pos, WsTold *told)
 {
-	told->what = WS_TOLD_COMPARED;
 	if (col->dictionary != NULL)
 	{
 		*pos += col->code_bytes;
@@ -98,8 +97,7 @@ ends_key(const WsKeyColumn *col, const Bytes *bytes, int *pos, WsTold *told)
 			return false;
 	}
 	told->bytes = *pos;
-	if (col->encoding == WS_ENC_TRANSFORMED && *pos <= WS_LAST_GUESS)
-		told->what = WS_TOLD_GUESSED;
+	told->what = col->encoding == WS_ENC_TRANSFORMED && *pos <= WS_LAST_GUESS ? WS_TOLD_GUESSED : WS_TOLD_COMPARED;
 	return true;
 }
 

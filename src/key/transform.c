@@ -1,5 +1,5 @@
 /*-------------------------------------------------------------------------
- * transform.c - a guess at the order of text under a collation of libc.
+ * transform.c - a guess at the order of text under a collation of libc, or ICU.
  *
  * strxfrm makes byte strings of texts that should compare as strcoll compares
  * the texts, but there are versions of libc where they do not always, which is
@@ -25,6 +25,7 @@
 #include "catalog/pg_database.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/syscache.h"
 
@@ -37,6 +38,7 @@
 
 struct WsTransform
 {
+	const WsIcu *icu;			/* ICU's sort keys, if not NULL */
 	locale_t	locale;
 	MemoryContextCallback callback;
 };
@@ -157,6 +159,23 @@ ws_transform_create(Oid collation)
 }
 
 /*
+ * The transformation that ICU's sort keys are, in CurrentMemoryContext; NULL for a collation that is not
+ * deterministic.  There is nothing to be guessed of whole keys.  But behind what texts have in common, the
+ * sort key of the rest is a guess as well: letters there may be one with what is before them.
+ */
+WsTransform *
+ws_transform_of_icu(const WsIcu *icu, Oid collation)
+{
+	WsTransform *transform;
+
+	if (!get_collation_isdeterministic(collation))
+		return NULL;
+	transform = palloc0(sizeof(WsTransform));
+	transform->icu = icu;
+	return transform;
+}
+
+/*
  * Transforms a text of n bytes, of which `wanted` bytes will be looked at, into
  * out[WS_TRANSFORMED].  Returns the number of bytes.
  */
@@ -175,9 +194,14 @@ ws_transform(const WsTransform *transform, const char *text, Size n, Size wanted
 		/* not in the middle of a character (of UTF-8) */
 		while (length > 0 && length < n && (text[length] & 0xC0) == 0x80)
 			length--;
-		memcpy(source, text, length);
-		source[length] = '\0';
-		result = strxfrm_l(out, source, WS_TRANSFORMED, transform->locale);
+		if (transform->icu != NULL)
+			result = ws_icu_bytes(transform->icu, text, length, wanted, out);
+		else
+		{
+			memcpy(source, text, length);
+			source[length] = '\0';
+			result = strxfrm_l(out, source, WS_TRANSFORMED, transform->locale);
+		}
 		if (result >= WS_TRANSFORMED)
 			most = length / 2;
 		else if (length < n && asked < most &&

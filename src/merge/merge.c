@@ -59,6 +59,18 @@ tied_source(WsMerge *merge, const WsTreeNode *node, Size reach)
 	return tied;
 }
 
+/* What the prefix of an entry tells: most that are asked for have the one before. */
+static const WsTold *
+told_of(WsMerge *merge, WsEntry entry)
+{
+	if (!ws_entry_same_prefix(entry, merge->last_tied))
+	{
+		merge->told = ws_key_told(merge->spec, entry);
+		merge->last_tied = entry;
+	}
+	return &merge->told;
+}
+
 static int
 break_tie(void *arg, const WsTreeNode *a, const WsTreeNode *b)
 {
@@ -66,21 +78,21 @@ break_tie(void *arg, const WsTreeNode *a, const WsTreeNode *b)
 	MemoryContext old;
 	WsTied	   *x;
 	WsTied	   *y;
-	WsTold		told = ws_key_told(merge->spec, a->entry);
-	bool		bytes = told.what == WS_TOLD_IN_PART;
+	const WsTold *told = told_of(merge, a->entry);
+	bool		bytes = told->what == WS_TOLD_IN_PART;
 	int			cmp = 0;
 
-	if (told.what == WS_TOLD_ALL)
+	if (told->what == WS_TOLD_ALL)
 		return 0;
 	merge->compared++;
 	merge->ties_lately = TIES_LATELY;
 	old = MemoryContextSwitchTo(merge->tie_context);
-	x = tied_source(merge, a, bytes ? told.reach : 0);
-	y = tied_source(merge, b, bytes ? told.reach : 0);
+	x = tied_source(merge, a, bytes ? told->reach : 0);
+	y = tied_source(merge, b, bytes ? told->reach : 0);
 	if (bytes)
 		cmp = memcmp(x->window, y->window, WS_PREFIX_BYTES);
 	if (cmp == 0 && !(bytes && x->complete))
-		cmp = ws_key_compare(merge->spec, told.columns, x->slot->values, x->slot->isnull,
+		cmp = ws_key_compare(merge->spec, told->columns, x->slot->values, x->slot->isnull,
 							 y->slot->values, y->slot->isnull);
 	MemoryContextSwitchTo(old);
 	return cmp;
@@ -90,10 +102,10 @@ break_tie(void *arg, const WsTreeNode *a, const WsTreeNode *b)
  * Creates a merge of `nsources` >= 1 sources, in a memory context of its own
  * under CurrentMemoryContext.  Each source is to be given by ws_merge_slice or
  * ws_merge_run, which reads through `reader`, before ws_merge_start.  The merge is a stream of all entries.
- * What prefixes guess is their order `as_guessed`; otherwise comparators decide.
+ * It goes by what prefixes guess, unless it wipes that out of them, so that comparators decide.
  */
 WsMerge *
-ws_merge_create(const WsKeySpec *spec, const WsKeyRows *rows, WsReader *reader, int nsources, bool as_guessed)
+ws_merge_create(const WsKeySpec *spec, const WsKeyRows *rows, WsReader *reader, int nsources, bool wipes)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "WiscSort merge",
 												  ALLOCSET_SMALL_SIZES);
@@ -105,7 +117,7 @@ ws_merge_create(const WsKeySpec *spec, const WsKeyRows *rows, WsReader *reader, 
 	/* ties read rows, and compare */
 	merge->stream.helper_safe = spec->exact && (reader == NULL || reader->helper_safe);
 	merge->reader = reader;
-	merge->wipes = spec->guess && !as_guessed;
+	merge->wipes = wipes;
 	merge->spec = spec;
 	merge->rows = rows;
 	merge->waiting = -1;
@@ -115,6 +127,8 @@ ws_merge_create(const WsKeySpec *spec, const WsKeyRows *rows, WsReader *reader, 
 					  spec->exact ? NULL : break_tie, merge);
 	if (!spec->exact)
 	{
+		merge->last_tied = ws_entry_make(0, 0);
+		merge->told = ws_key_told(spec, merge->last_tied);
 		merge->tie_context = AllocSetContextCreate(context, "WiscSort ties",
 												   ALLOCSET_SMALL_SIZES);
 		merge->tied = palloc0(nsources * sizeof(WsTied));
@@ -223,7 +237,7 @@ static inline bool
 same_key(WsMerge *merge, WsEntry next)
 {
 	return ws_entry_pointer(next) != WS_POINTER_MASK &&
-		(merge->tied == NULL || ws_key_complete(merge->spec, next));
+		(merge->tied == NULL || told_of(merge, next)->what == WS_TOLD_ALL);
 }
 
 /* Raises what was met in reading runs, and counts what was read. */
@@ -328,6 +342,25 @@ merge_next(WsStream *stream, WsEntry *out, Size max)
 
 static const WsStreamOps merge_ops = {merge_next, merge_raise, NULL, NULL};
 
+/* Are two prefixes the same in front of what they guess, as `told` says of one of them? */
+static inline bool
+same_certainly(WsTold told, WsEntry a, WsEntry b)
+{
+	return ((ws_entry_prefix(a) ^ ws_entry_prefix(b)) & ws_prefix_mask(told.bytes)) == 0;
+}
+
+/* Prefetches the rows of two entries that are neighbours, if these will have to be compared. */
+static inline void
+prefetch_guessed(WsMerge *merge, WsEntry a, WsEntry b)
+{
+	WsTold		told = ws_key_told(merge->spec, b);
+
+	if (told.what != WS_TOLD_GUESSED || !same_certainly(told, a, b))
+		return;
+	merge->rows->prefetch(merge->rows->store, ws_entry_pointer(a));
+	merge->rows->prefetch(merge->rows->store, ws_entry_pointer(b));
+}
+
 /*
  * Reads all of a merge that goes by a guess.  Has each row a key that is not smaller than the one
  * before it, and do prefixes tell most rows apart?
@@ -338,7 +371,8 @@ ws_merge_verify(WsMerge *merge)
 	const WsKeyRows *rows = merge->rows;
 	WsEntry		batch[VERIFIED_ENTRIES];
 	WsEntry		last = {0, 0};
-	bool		has_last = false;	/* whose row is in the slot that is not current */
+	bool		has_last = false;
+	bool		fetched = false;	/* its row is in the slot that is not current */
 	WsKeySlot  *slots[2];
 	int			current = 0;
 	bool		right = true;
@@ -353,26 +387,32 @@ ws_merge_verify(WsMerge *merge)
 		if (merge->compared > merge->stream.taken / 2 + VERIFIED_ENTRIES)
 			right = false;
 		MemoryContextSwitchTo(merge->tie_context);
-		for (Size i = 0; i < Min(n, PREFETCHED_ROWS); i++)
-			rows->prefetch(rows->store, ws_entry_pointer(batch[i]));
+		for (Size i = 1; i < Min(n, PREFETCHED_ROWS); i++)
+			prefetch_guessed(merge, batch[i - 1], batch[i]);
 		for (Size i = 0; i < n && right; i++)
 		{
 			WsTold		told = ws_key_told(merge->spec, batch[i]);
 
 			if (i + PREFETCHED_ROWS < n)
-				rows->prefetch(rows->store, ws_entry_pointer(batch[i + PREFETCHED_ROWS]));
-			if (told.what == WS_TOLD_GUESSED)
+				prefetch_guessed(merge, batch[i + PREFETCHED_ROWS - 1], batch[i + PREFETCHED_ROWS]);
+			if (told.what != WS_TOLD_GUESSED)
+				continue;
+			/* what is certain may tell them apart */
+			if (has_last && same_certainly(told, last, batch[i]))
 			{
+				if (!fetched)
+					rows->fetch(rows->store, ws_entry_pointer(last), slots[1 - current]);
 				rows->fetch(rows->store, ws_entry_pointer(batch[i]), slots[current]);
-				if (has_last &&
-					((ws_entry_prefix(batch[i]) ^ ws_entry_prefix(last)) & ws_prefix_mask(told.bytes)) == 0)
-					right = ws_key_compare(merge->spec, told.columns, slots[1 - current]->values,
-										   slots[1 - current]->isnull, slots[current]->values,
-										   slots[current]->isnull) <= 0;
+				right = ws_key_compare(merge->spec, told.columns, slots[1 - current]->values,
+									   slots[1 - current]->isnull, slots[current]->values,
+									   slots[current]->isnull) <= 0;
 				current = 1 - current;
-				last = batch[i];
-				has_last = true;
+				fetched = true;
 			}
+			else
+				fetched = false;
+			last = batch[i];
+			has_last = true;
 		}
 		MemoryContextSwitchTo(merge->stream.context);
 	}

@@ -47,6 +47,8 @@ typedef struct WsMerge
 	MemoryContext tie_context;	/* what comparators leave */
 	uint64		compared;		/* matches that prefixes did not decide */
 	int			ties_lately;	/* >0: rows are prefetched for ties */
+	WsEntry		last_tied;		/* an entry, and what its prefix tells */
+	WsTold		told;
 	WsLoserTree tree;			/* unless it gathers */
 	WsEntry    *gathered;		/* buffer of gather.c, or NULL */
 	WsEntry    *scratch;		/* as large */
@@ -55,7 +57,7 @@ typedef struct WsMerge
 } WsMerge;
 
 extern WsMerge *ws_merge_create(const WsKeySpec *spec, const WsKeyRows *rows, WsReader *reader,
-								int nsources, bool as_guessed);
+								int nsources, bool wipes);
 extern bool ws_merge_verify(WsMerge *merge);
 extern void ws_merge_slice(WsMerge *merge, int source, const WsEntry *entries, Size n);
 extern void ws_merge_run(WsMerge *merge, int source, const WsRun *run, char *buffer);

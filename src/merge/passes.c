@@ -36,7 +36,7 @@ static WsMerge *
 merge_pieces(WsFormation *f, bool as_guessed)
 {
 	int			n = f->current + 1;
-	WsMerge    *merge = ws_merge_create(f->spec, f->rows, NULL, n, as_guessed);
+	WsMerge    *merge = ws_merge_create(f->spec, f->rows, NULL, n, f->guesses != WS_GUESSES_NONE && !as_guessed);
 
 	for (int i = 0; i < n; i++)
 		ws_merge_slice(merge, i, f->pieces[i]->entries, f->pieces[i]->n);
@@ -65,7 +65,8 @@ merge_runs(WsPasses *p, int n, bool as_guessed)
 	WsFormation *f = p->formation;
 	WsReader   *reader = ws_reader_plain(p->files, helpers_may_read(f, n));
 	int			nsources = n + (f->nkept > 0 ? lengthof(f->kept) : 0);
-	WsMerge    *merge = ws_merge_create(f->spec, f->rows, reader, nsources, as_guessed);
+	WsMerge    *merge = ws_merge_create(f->spec, f->rows, reader, nsources,
+										f->guesses != WS_GUESSES_NONE && !as_guessed);
 	Size		kept = TYPEALIGN(64, f->nkept * sizeof(WsEntry));
 	Size		blocks = nsources * f->block_size;
 	Size		bytes = 3 * nsources <= f->fan_in ? 3 * blocks : blocks;
@@ -135,8 +136,9 @@ merge_first(WsPasses *p, int n, bool any_order)
 		run = ws_rows_merge(p, n, level + 1, any_order);
 	else
 		run = write_merged(f, merge_runs(p, n, false), entries, level + 1);
-	/* there are guesses in some prefixes only now */
-	f->guess_fails = true;
+	/* some prefixes have no guesses any more */
+	if (f->guesses == WS_GUESSES_RIGHT)
+		f->guesses = WS_GUESSES_WRONG;
 	/* with comparators, and with rows, the IndexMap may use only part of what merging may */
 	ws_region_shrink(f->map->region, f->map->capacity * sizeof(WsEntry));
 	f->map->room = Min(f->map->room, f->map->region->committed / sizeof(WsEntry));
@@ -271,7 +273,7 @@ static WsMerge *
 merge_finally(WsPasses *p)
 {
 	WsFormation *f = p->formation;
-	bool		as_guessed = f->spec->guess && !f->guess_fails;
+	bool		as_guessed = f->guesses == WS_GUESSES_RIGHT;
 	WsMerge    *merge;
 
 	if (as_guessed)

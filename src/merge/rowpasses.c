@@ -72,7 +72,7 @@ merge_row_runs(WsPasses *p, int n, Size memory, bool final)
 	WsReader   *reader;
 
 	qsort(f->runs, n, sizeof(WsRun), arrival_order);
-	merge = ws_merge_create(f->spec, f->rows, NULL, n, false);
+	merge = ws_merge_create(f->spec, f->rows, NULL, n, f->guesses != WS_GUESSES_NONE);
 	merge->stream.helper_safe &= helper_safe;
 	old = MemoryContextSwitchTo(merge->stream.context);
 	f->stats.reads.io = f->row_reads.io;

@@ -115,7 +115,7 @@ settle(WsFormation *f, WsEntry *entries, Size n)
 	if (f->spec->exact)
 		return;
 	ws_account_add(f->account, extra);
-	f->guess_fails |= !ws_settle_ties(entries, n, f->spec, f->rows, f->vectorised);
+	f->guesses = Max(f->guesses, ws_settle_ties(entries, n, f->spec, f->rows, f->vectorised));
 	ws_account_subtract(f->account, extra);
 }
 

@@ -274,7 +274,7 @@ typedef struct WsFormation
 	int			current;		/* the one that is being filled */
 	Size		end;			/* of the current piece, in entries of the map */
 	bool		overflowed;		/* the IndexMap has been full: pieces are written */
-	bool		guess_fails;	/* what prefixes guess is not the order in all sources of merges */
+	WsGuesses	guesses;		/* in the prefixes of what is to be merged */
 	WsPiece		front;			/* the beginning of the last piece, when that is split */
 	WsHelper   *helper;			/* sorts and writes pieces, or NULL */
 	WsKeyQueue *queue;			/* completes entries before they are sorted, or NULL */

@@ -187,7 +187,7 @@ fault('columns told stay those of the group before', FILE, 't->told = told;', '{
 fault('groups of guesses not verified', FILE,
       'settle_by_guess(t, group, size, way == GUESSES ? digits : t->unverified ? 1 : 0);',
       'settle_by_guess(t, group, size, way == GUESSES ? digits : 1);', 'unit:test_ties t:libc')
-fault('guesses not verified', FILE, 'right = !spec->guess || verify_guesses(&t, entries, n);', 'right = true;',
+fault('guesses not verified', FILE, 'guesses = verify_guesses(&t, entries, n);', 'guesses = WS_GUESSES_RIGHT;',
       'unit:test_ties t:libc')
 fault('wrong guess taken for right', FILE, 'right &= verify(t, entries + start, end - start, certain);',
       'verify(t, entries + start, end - start, certain);', 'unit:test_sort unit:test_passes t:libc')
@@ -286,9 +286,9 @@ fault('merge by a guess not verified', FILE,
       'right = ws_key_compare(merge->spec, told.columns, slots[1 - current]->values,\n'
       'slots[1 - current]->isnull, slots[current]->values,\nslots[current]->isnull) <= 0;',
       'right = true;', 'unit:test_sort unit:test_passes t:libc')
-fault('guesses left in merges', FILE, 'merge->wipes = spec->guess && !as_guessed;', 'merge->wipes = false;',
+fault('guesses left in merges', FILE, 'merge->wipes = wipes;', 'merge->wipes = false;',
       'unit:test_sort unit:test_passes t:libc')
-fault('same prefix is same key', FILE, '(merge->tied == NULL || ws_key_complete(merge->spec, next));',
+fault('same prefix is same key', FILE, '(merge->tied == NULL || told_of(merge, next)->what == WS_TOLD_ALL);',
       '(merge->tied != merge->tied + 1);', 'sql:merge')
 fault('errors of runs dropped', FILE, 'ws_run_read_raise(&merge->sources[i].reader);', '{}', 't:damage')
 fault('blocks read not counted', FILE, 'ws_reader_count(merge->reader);', '{}', 'sql:edges')

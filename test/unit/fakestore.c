@@ -40,6 +40,7 @@ const FakeKey fake_keys[FAKE_KEYS] = {
 	{.name = "dear", .ncols = 4, .encoding = {NONE, WS_ENC_TRANSFORMED, NONE, INT8},
 	.descending = {true, false, true, false}, .nulls_first = {true, false, true, false},
 	.nullable = {true, true, false, false}},
+	{.name = "coded", .ncols = 2, .encoding = {NONE, INT8}, .descending = {false, true}},
 };
 
 /* ---- keys: in the place of keyspec.c, fetch.c and transform.c ---- */

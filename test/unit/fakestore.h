@@ -34,6 +34,7 @@ enum
 	FAKE_COMPARATOR_BEHIND,		/* 9 bytes, then a comparator */
 	FAKE_GUESS,					/* text, whose order is guessed */
 	FAKE_DEAR,					/* comparators, a guess, and a number */
+	FAKE_CODED,					/* a comparator and a number, which fit the prefix if the first has codes */
 	FAKE_KEYS
 };
 

@@ -297,6 +297,7 @@ check_learning(void)
 		{FAKE_COMPARATOR_BEHIND, 7, true, false}, {FAKE_COMPARATOR_BEHIND, 1 << 30, false, false},
 		{FAKE_GUESS, 7, true, false},
 		{FAKE_DEAR, 7, true, false}, {FAKE_DEAR, 2000, true, false}, {FAKE_DEAR, 1 << 30, false, false},
+		{FAKE_CODED, 7, true, false}, {FAKE_CODED, 1 << 30, false, false},
 		{FAKE_BYTES, 7, false, true}, {FAKE_BYTES, 1 << 30, false, false},
 		{FAKE_BYTES_NULLS, 7, false, true}, {FAKE_BYTES_NULLS, 1 << 30, false, false},
 		{FAKE_LONG, 7, false, true}, {FAKE_LONG, 1 << 30, false, true},
@@ -314,6 +315,8 @@ check_learning(void)
 			  "%s of %llu values: %s dictionary, %s beginnings, prefixes tell the order (%ld wrong), %ld all of it",
 			  fake_keys[l->kind].name, (unsigned long long) l->distinct, has_dictionary ? "a" : "no",
 			  has_beginnings ? "codes for" : "no", wrong_prefix, complete);
+		if (l->kind == FAKE_CODED)
+			CHECK(complete == (has_dictionary ? table.n - 1 : 0), "codes of all columns tell whole keys");
 		fake_free(&table);
 	}
 }
