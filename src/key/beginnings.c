@@ -9,7 +9,9 @@
  * The beginnings are nodes of a Patricia trie (Morrison, 1968).  Codes are in the order of the keys: a
  * node's children have theirs between those of the gaps that the node has before, between and behind them,
  * and a key that begins with none of the children gets the code of its gap, and goes on behind the node's
- * beginning.  So every key has a code, whatever the sample was, and prefixes are in the order of the keys
+ * beginning.  A key that begins with a part of a child's beginning has a code of its own, below the child's or
+ * above it, and a byte that says how long the part is: what comes later may go on a little earlier than all
+ * that the sample had, as numbers with leading zeros do that grow.  So every key has a code, whatever the sample was, and prefixes are in the order of the keys
  * (the string axis of Zhang et al., Order-Preserving Key Compression for In-Memory Search Trees,
  * SIGMOD 2020).  A code tells its beginning: nothing of the key is lost.
  *
@@ -23,7 +25,8 @@
 
 #include "utils/memutils.h"
 
-#define MOST_NODES		16384	/* which have twice as many codes */
+#define MOST_NODES		16384	/* which have three times as many codes */
+#define CODES			4		/* of a node at most: the gap before it, below, above, and its last gap */
 #define ROOT			0		/* its beginning is empty */
 
 typedef struct Beginning
@@ -35,6 +38,7 @@ typedef struct Beginning
 	uint16		length;			/* of the beginning, with the parent's */
 	uint16		before;			/* code of the gap before this node, which is its parent's */
 	uint16		last;			/* code of the gap behind its last child */
+	uint16		above;			/* code of what begins with a part of its label, and is above it */
 	uint8		first;			/* byte of the label */
 } Beginning;
 
@@ -43,9 +47,12 @@ struct WsBeginnings
 	Size		reach;			/* bytes of a key that a prefix tells at most */
 	Beginning	   *node;
 	uint8	   *labels;
-	uint16	   *node_of;		/* the node whose beginning a code tells */
+	uint16	   *node_of;		/* the node whose beginning a code tells, or tells a part of */
 	Size		bytes;
 };
+
+/* The code of what begins with a part of a node's label, and is below it. */
+#define BELOW(node)	((node)->before + 1)
 
 /* A node's keys in the sample: from one to before another. */
 typedef struct Range
@@ -163,8 +170,11 @@ number_nodes(WsBeginnings *b, int at, int code)
 	for (int child = node->first_child; child < node->first_child + node->children; child++)
 	{
 		b->node_of[code] = (uint16) at;
-		b->node[child].before = (uint16) code;
-		code = number_nodes(b, child, code + 1);
+		b->node[child].before = (uint16) code++;
+		b->node_of[code++] = (uint16) child;
+		code = number_nodes(b, child, code);
+		b->node_of[code] = (uint16) child;
+		b->node[child].above = (uint16) code++;
 	}
 	b->node_of[code] = (uint16) at;
 	node->last = (uint16) code;
@@ -174,7 +184,7 @@ number_nodes(WsBeginnings *b, int at, int code)
 static Size
 trie_bytes(const Build *b)
 {
-	return sizeof(WsBeginnings) + b->nodes * (sizeof(Beginning) + 2 * sizeof(uint16)) + b->labels;
+	return sizeof(WsBeginnings) + b->nodes * (sizeof(Beginning) + CODES * sizeof(uint16)) + b->labels;
 }
 
 /* Copies what has been built, so that the sample may go. */
@@ -186,7 +196,7 @@ copy_trie(const Build *build)
 	b->bytes = trie_bytes(build);
 	b->node = palloc(build->nodes * sizeof(Beginning));
 	b->labels = palloc(build->labels + 1);
-	b->node_of = palloc(2 * build->nodes * sizeof(uint16));
+	b->node_of = palloc(CODES * build->nodes * sizeof(uint16));
 	b->reach = WS_BEHIND_CODE;
 	b->node[ROOT] = build->node[ROOT];
 	for (int i = ROOT + 1; i < build->nodes; i++)
@@ -275,32 +285,50 @@ find_child(const WsBeginnings *b, const Beginning *node, uint8 byte)
 	return from;
 }
 
+/* The byte that says how much of a label a key begins with: the longer, the nearer to the label. */
+static inline uint8
+part_byte(bool above, Size part)
+{
+	return (uint8) (above ? PG_UINT8_MAX - part : part);
+}
+
 /* The prefix of a key, of which `key` has the first ws_beginnings_reach bytes, zero beyond its end. */
 ws_uint128
 ws_beginnings_prefix(const WsBeginnings *b, const uint8 *key)
 {
 	const Beginning *node = &b->node[ROOT];
+	int			behind = WS_BEHIND_CODE;
+	Size		known;
 	ws_uint128	prefix;
 
 	for (;;)
 	{
 		int			end = node->first_child + node->children;
 		int			i = find_child(b, node, key[node->length]);
-		int			cmp = -1;
+		const Beginning *child = &b->node[i];
+		const uint8 *label;
 
-		if (i < end && b->node[i].first == key[node->length])
-			cmp = memcmp(key + node->length, b->labels + b->node[i].label, b->node[i].length - node->length);
-		if (cmp == 0)
+		known = node->length;
+		if (i == end || child->first != key[known])
 		{
-			node = &b->node[i];
+			prefix = i < end ? child->before : node->last;
+			break;
+		}
+		label = b->labels + child->label - known;
+		if (memcmp(key + known, label + known, child->length - known) == 0)
+		{
+			node = child;
 			continue;
 		}
-		i += cmp > 0;
-		prefix = i < end ? b->node[i].before : node->last;
+		while (key[known] == label[known])
+			known++;
+		prefix = key[known] < label[known] ? BELOW(child) : child->above;
+		prefix = prefix << 8 | part_byte(key[known] > label[known], known - node->length);
+		behind--;
 		break;
 	}
-	for (int i = 0; i < WS_BEHIND_CODE; i++)
-		prefix = prefix << 8 | key[node->length + i];
+	for (int i = 0; i < behind; i++)
+		prefix = prefix << 8 | key[known + i];
 	return prefix;
 }
 
@@ -308,19 +336,26 @@ ws_beginnings_prefix(const WsBeginnings *b, const uint8 *key)
 Size
 ws_beginnings_expand(const WsBeginnings *b, ws_uint128 prefix, uint8 *key)
 {
-	const Beginning *node = &b->node[b->node_of[(int) (prefix >> (8 * WS_BEHIND_CODE))]];
+	int			code = (int) (prefix >> (8 * WS_BEHIND_CODE));
+	const Beginning *node = &b->node[b->node_of[code]];
 	Size		length = node->length;
+	int			behind = WS_BEHIND_CODE;
 
-	for (int i = WS_BEHIND_CODE - 1; i >= 0; i--, prefix >>= 8)
-		key[length + i] = (uint8) prefix;
-	while (node != &b->node[ROOT])
+	if (node != &b->node[ROOT] && (code == BELOW(node) || code == node->above))
 	{
-		const Beginning *parent = &b->node[node->parent];
-
-		memcpy(key + parent->length, b->labels + node->label, node->length - parent->length);
-		node = parent;
+		behind--;
+		length = b->node[node->parent].length +
+			part_byte(code == node->above, (uint8) (prefix >> (8 * behind)));
 	}
-	return length + WS_BEHIND_CODE;
+	for (int i = behind - 1; i >= 0; i--, prefix >>= 8)
+		key[length + i] = (uint8) prefix;
+	for (Size end = length; node != &b->node[ROOT]; node = &b->node[node->parent])
+	{
+		Size		known = b->node[node->parent].length;
+
+		memcpy(key + known, b->labels + node->label, Min(node->length, end) - known);
+	}
+	return length + behind;
 }
 
 /* Frees it. */

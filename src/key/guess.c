@@ -5,7 +5,7 @@
  * site or the paths of one directory do.  So what the texts of a group begin with, as far as a sample
  * of them tells, is passed over; and so is what all texts of a column begin with, as far as its first
  * values tell.  A text that begins otherwise is put in front of the others or behind them, as its bytes
- * say: a guess as well.
+ * say, the nearer the more of the beginning it has, and that is passed over: a guess as well.
  *
  * Memory: a copy of the beginning, in the caller's context.  Nothing is raised but by detoasting.
  *-------------------------------------------------------------------------
@@ -13,7 +13,12 @@
 #include "key/key.h"
 
 /* Bytes that are kept of a beginning at most. */
-#define MOST_COMMON		((Size) 1024)
+#define MOST_COMMON		((Size) 255)
+
+/* A text's place, in the first byte of the guess: in front of those that begin alike, among, or behind. */
+#define IN_FRONT	0
+#define ALIKE	1
+#define BEHIND	2
 
 /* A text's bytes, as far as they count. */
 static const char *
@@ -56,6 +61,19 @@ ws_guess_begin(WsGuess *guess, const WsKeyColumn *col, Datum value)
 	free_detoasted(text, value);
 }
 
+/* Bytes that a text and the beginning have in common, in whole characters (of UTF-8). */
+static Size
+common_bytes(const WsGuess *guess, const char *bytes, Size n)
+{
+	Size		i = 0;
+
+	while (i < guess->common && i < n && bytes[i] == guess->beginning[i])
+		i++;
+	while (i > 0 && i < guess->common && (guess->beginning[i] & 0xC0) == 0x80)
+		i--;
+	return i;
+}
+
 /* Another one: all of them that are shown begin alike in guess->common bytes. */
 void
 ws_guess_add(WsGuess *guess, Datum value)
@@ -63,14 +81,8 @@ ws_guess_add(WsGuess *guess, Datum value)
 	Datum		text = detoast(value);
 	Size		n;
 	const char *bytes = text_of(guess->col, text, &n);
-	Size		i = 0;
 
-	while (i < guess->common && i < n && bytes[i] == guess->beginning[i])
-		i++;
-	/* not in the middle of a character (of UTF-8) */
-	while (i > 0 && i < guess->common && (guess->beginning[i] & 0xC0) == 0x80)
-		i--;
-	guess->common = i;
+	guess->common = common_bytes(guess, bytes, n);
 	free_detoasted(text, value);
 }
 
@@ -81,21 +93,27 @@ ws_guess_window(const WsGuess *guess, Datum value, Size wanted, uint8 out[WS_PRE
 	Datum		text = detoast(value);
 	Size		n;
 	const char *bytes = text_of(guess->col, text, &n);
-	int			cmp = guess->common == 0 ? 0 : memcmp(bytes, guess->beginning, Min(n, guess->common));
+	Size		known = 0;
 	char		transformed[WS_TRANSFORMED];
-	Size		marked = guess->common > 0;
+	Size		marked = 0;
 	Size		length;
 
-	if (cmp == 0 && n < guess->common)
-		cmp = -1;
-	if (cmp == 0)
-	{
-		bytes += guess->common;
-		n -= guess->common;
-	}
 	memset(out, 0, WS_PREFIX_BYTES);
-	if (marked)
-		out[0] = cmp < 0 ? 0 : cmp > 0 ? 2 : 1;
+	if (guess->common > 0)
+	{
+		known = common_bytes(guess, bytes, n);
+		marked = 1;
+		out[0] = ALIKE;
+		if (known < guess->common)
+		{
+			bool		above = known < n && (uint8) bytes[known] > (uint8) guess->beginning[known];
+
+			out[0] = above ? BEHIND : IN_FRONT;
+			out[marked++] = (uint8) (above ? PG_UINT8_MAX - known : known);
+		}
+	}
+	bytes += known;
+	n -= known;
 	length = ws_transform(guess->col->transform, bytes, n, wanted - marked, transformed);
 	memcpy(out + marked, transformed, Min(length, WS_PREFIX_BYTES - marked));
 	if (guess->col->descending)
