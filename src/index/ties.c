@@ -5,8 +5,8 @@
  * arrival order.  A group whose prefix is the whole key (told from its
  * bytes) is settled: equal rows stay in arrival order.  Otherwise:
  *
- *  - A group whose rows all have the same key: found out by comparing each with
- *	  the one before it.
+ *  - A group whose rows are in order as they came, or all have the same key: found out by comparing each
+ *	  with the one before it.
  *  - A key that is bytes throughout: the prefix of every entry in the group
  *	  is overwritten with the next WS_PREFIX_BYTES bytes of its key, taken
  *	  from the row; the group is sorted by the same kernel, and its own groups
@@ -222,25 +222,22 @@ settle_by_digit(Ties *t, WsEntry *group, Size n, int digits)
 }
 
 /*
- * Has each row the same key as the one before it, or with `ascending` at least
- * not a smaller one?  Reads each row once, and gives up at the first that has not.
+ * Has each row no smaller key than the one before it?  Reads each row once, and gives up at the first that
+ * has.
  */
 static bool
-each_follows(Ties *t, const WsEntry *entries, Size n, bool ascending)
+each_follows(Ties *t, const WsEntry *entries, Size n)
 {
 	WsKeySlot *last = fetch(t, ws_entry_pointer(entries[0]), 0);
 
 	for (Size i = 1; i < n; i++)
 	{
 		WsKeySlot *key;
-		int			cmp;
 
 		if (i + PREFETCH_ROWS < n)
 			t->rows->prefetch(t->rows->store, ws_entry_pointer(entries[i + PREFETCH_ROWS]));
 		key = fetch(t, ws_entry_pointer(entries[i]), i % 2);
-		cmp = ws_key_compare(t->spec, t->told, last->values, last->isnull,
-							 key->values, key->isnull);
-		if (ascending ? cmp > 0 : cmp != 0)
+		if (ws_key_compare(t->spec, t->told, last->values, last->isnull, key->values, key->isnull) > 0)
 			return false;
 		last = key;
 		CHECK_FOR_INTERRUPTS();
@@ -297,7 +294,7 @@ settle_by_guess(Ties *t, WsEntry *group, Size n, int deep)
 	settle(t, group, n, deep + 1, GUESSES);
 	for (Size i = 0; i < n; i++)
 		group[i] = ws_entry_make(common, ws_entry_pointer(group[i]));
-	if (deep == 0 && !each_follows(t, group, n, true))
+	if (deep == 0 && !each_follows(t, group, n))
 		settle_by_comparator(t, group, n);
 }
 
@@ -390,8 +387,8 @@ settle(Ties *t, WsEntry *entries, Size n, int digits, Way way)
 			sort_by_rows(group, size, t);
 			continue;
 		}
-		/* few distinct keys are common, and every further digit reads the rows again */
-		if (each_follows(t, group, size, false))
+		/* few distinct keys are common, and rows that come in order, and every further digit reads them again */
+		if (each_follows(t, group, size))
 			continue;
 		if (on == GUESSES && size >= GUESSED_ROWS)
 			settle_by_guess(t, group, size, way == GUESSES ? digits : t->unverified ? 1 : 0);
@@ -408,7 +405,7 @@ settle(Ties *t, WsEntry *entries, Size n, int digits, Way way)
 static bool
 verify(Ties *t, WsEntry *entries, Size n, ws_uint128 certain)
 {
-	if (each_follows(t, entries, n, true))
+	if (each_follows(t, entries, n))
 		return true;
 	for (Size i = 0; i < n; i++)
 		entries[i] = ws_entry_make(ws_entry_prefix(entries[i]) & certain, ws_entry_pointer(entries[i]));
