@@ -89,6 +89,18 @@ static const char *const methods[] = {"read_order", "block", "double"};
 /* Of wiscsort.io_method. */
 static const char *const io_methods[WS_READER_KINDS] = {"sync", "libaio", "io_uring"};
 
+/* What the first rows have taught of the keys. */
+static void
+show_learnt(const WsLearnt *learnt, ExplainState *es)
+{
+	if (learnt->coded > 0)
+		ExplainPropertyInteger("Coded Columns", NULL, learnt->coded, es);
+	if (learnt->guessed > 0)
+		ExplainPropertyInteger("Guessed Columns", NULL, learnt->guessed, es);
+	if (learnt->beginnings > 0)
+		ExplainPropertyInteger("Coded Beginnings", NULL, learnt->beginnings, es);
+}
+
 /* ExplainCustomScan callback. */
 void
 ws_explain(CustomScanState *node, List *ancestors, ExplainState *es)
@@ -122,6 +134,8 @@ ws_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 		ExplainPropertyText("Cache Bound", state->request->bound, es);
 	}
 	ExplainPropertyInteger("IndexMap Entries", NULL, (int64) s->runs.entries, es);
+	if (es->verbose)
+		show_learnt(&s->learnt, es);
 	ExplainPropertyInteger("Runs", NULL, s->runs.formed, es);
 	ExplainPropertyInteger("Merge Passes", NULL, s->runs.passes, es);
 	if (s->runs.reads.blocks > 0)

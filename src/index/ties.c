@@ -387,7 +387,7 @@ settle(Ties *t, WsEntry *entries, Size n, int digits, Way way)
 			sort_by_rows(group, size, t);
 			continue;
 		}
-		/* few distinct keys are common, and rows that come in order, and every further digit reads them again */
+		/* few distinct keys are common, as are rows that come in order; a further digit reads them again */
 		if (each_follows(t, group, size))
 			continue;
 		if (on == GUESSES && size >= GUESSED_ROWS)
@@ -443,8 +443,8 @@ verify_guesses(Ties *t, WsEntry *entries, Size n)
 /*
  * Puts the entries of a sorted array into the order of their whole keys, and
  * rows with equal keys into the order of their pointers.  The keys come from
- * the rows behind the entries.  `vectorised` as for ws_sort_entries.  Returns what has become of prefixes that
- * were guesses.
+ * the rows behind the entries.  `vectorised` as for ws_sort_entries.  Returns what has become of prefixes
+ * that were guesses.
  */
 WsGuesses
 ws_settle_ties(WsEntry *entries, Size n, const WsKeySpec *spec, const WsKeyRows *rows,

@@ -9,11 +9,11 @@
  * The beginnings are nodes of a Patricia trie (Morrison, 1968).  Codes are in the order of the keys: a
  * node's children have theirs between those of the gaps that the node has before, between and behind them,
  * and a key that begins with none of the children gets the code of its gap, and goes on behind the node's
- * beginning.  A key that begins with a part of a child's beginning has a code of its own, below the child's or
- * above it, and a byte that says how long the part is: what comes later may go on a little earlier than all
- * that the sample had, as numbers with leading zeros do that grow.  So every key has a code, whatever the sample was, and prefixes are in the order of the keys
- * (the string axis of Zhang et al., Order-Preserving Key Compression for In-Memory Search Trees,
- * SIGMOD 2020).  A code tells its beginning: nothing of the key is lost.
+ * beginning.  A key that begins with a part of what a child adds to that has a code below the child's or
+ * above it, and a byte that says how long the part is: numbers with leading zeros do so when they grow.
+ * So every key has a code, whatever the sample was, and prefixes are in the order of the keys (the string
+ * axis of Zhang et al., Order-Preserving Key Compression for In-Memory Search Trees, SIGMOD 2020).  A code
+ * tells its beginning: nothing of the key is lost.
  *
  * A node is made only where keys of the sample that begin so are not told apart by the bytes that follow
  * the beginning of its parent.
@@ -25,7 +25,7 @@
 
 #include "utils/memutils.h"
 
-#define MOST_NODES		16384	/* which have three times as many codes */
+#define MOST_NODES		16384	/* which have four times as many codes */
 #define CODES			4		/* of a node at most: the gap before it, below, above, and its last gap */
 #define ROOT			0		/* its beginning is empty */
 
@@ -44,8 +44,9 @@ typedef struct Beginning
 
 struct WsBeginnings
 {
+	int			nodes;
 	Size		reach;			/* bytes of a key that a prefix tells at most */
-	Beginning	   *node;
+	Beginning  *node;
 	uint8	   *labels;
 	uint16	   *node_of;		/* the node whose beginning a code tells, or tells a part of */
 	Size		bytes;
@@ -68,7 +69,7 @@ typedef struct Build
 	Size		least;			/* keys of a node */
 	int			most;			/* nodes */
 	int			nodes;
-	Beginning	   *node;
+	Beginning  *node;
 	Range	   *range;
 	Size		labels;			/* bytes */
 } Build;
@@ -193,6 +194,7 @@ copy_trie(const Build *build)
 {
 	WsBeginnings *b = palloc(sizeof(WsBeginnings));
 
+	b->nodes = build->nodes;
 	b->bytes = trie_bytes(build);
 	b->node = palloc(build->nodes * sizeof(Beginning));
 	b->labels = palloc(build->labels + 1);
@@ -247,6 +249,13 @@ ws_beginnings_create(WsKeyBytes *keys, Size n, Size most)
 	result = copy_trie(&b);
 	MemoryContextDelete(work);
 	return result;
+}
+
+/* Beginnings that have codes: all but the root's. */
+int
+ws_beginnings_count(const WsBeginnings *b)
+{
+	return b->nodes - 1;
 }
 
 /* Bytes of a key that its prefix tells at most. */

@@ -98,8 +98,8 @@ ws_icu_key(const WsIcu *icu, const char *text, Size n, uint64 *key)
 }
 
 /*
- * Writes the first bytes of a text's sort key to `out`, `wanted` at most, and returns how many these are; 0 if
- * ICU reports an error.
+ * Writes the first bytes of a text's sort key to `out`, `wanted` at most, and returns how many these are;
+ * 0 if ICU reports an error.
  */
 Size
 ws_icu_bytes(const WsIcu *icu, const char *text, Size n, Size wanted, char *out)

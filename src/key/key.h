@@ -312,6 +312,7 @@ typedef struct WsKeyBytes
 typedef struct WsBeginnings WsBeginnings;
 
 extern WsBeginnings *ws_beginnings_create(WsKeyBytes *keys, Size n, Size most);
+extern int	ws_beginnings_count(const WsBeginnings *b);
 extern Size ws_beginnings_reach(const WsBeginnings *b);
 extern Size ws_beginnings_bytes(const WsBeginnings *b);
 extern ws_uint128 ws_beginnings_prefix(const WsBeginnings *b, const uint8 *key);
@@ -328,6 +329,16 @@ extern bool ws_key_can_learn(const WsKeySpec *spec, const WsKeyRows *rows);
 extern Size ws_key_learn(WsKeySpec *spec, const WsKeyRows *rows, WsEntry *entries, Size n, Size most,
 						 Size spare, WsAccount *account);
 extern void ws_key_forget(WsKeySpec *spec);
+
+/* What EXPLAIN says of it. */
+typedef struct WsLearnt
+{
+	int			coded;			/* columns whose values have codes */
+	int			guessed;		/* columns whose order is a guess behind what all begin with */
+	int			beginnings;		/* of keys, that have codes */
+} WsLearnt;
+
+extern WsLearnt ws_key_learnt(const WsKeySpec *spec);
 
 /* ---- normalize.c: pure ---- */
 

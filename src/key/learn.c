@@ -95,6 +95,20 @@ ws_key_forget(WsKeySpec *spec)
 			drop(&spec->cols[c]);
 }
 
+/* What has been learnt of the keys. */
+WsLearnt
+ws_key_learnt(const WsKeySpec *spec)
+{
+	WsLearnt	learnt = {.beginnings = spec->beginnings != NULL ? ws_beginnings_count(spec->beginnings) : 0};
+
+	for (int c = 0; c < spec->ncols; c++)
+	{
+		learnt.coded += spec->cols[c].dictionary != NULL;
+		learnt.guessed += spec->cols[c].encoding == WS_ENC_TRANSFORMED && spec->cols[c].guess != NULL;
+	}
+	return learnt;
+}
+
 /* What a column's texts begin with, as far as another one tells. */
 static void
 find_beginning(WsKeyColumn *col, Datum value, WsGuess *found)

@@ -97,7 +97,9 @@ ends_key(const WsKeyColumn *col, const Bytes *bytes, int *pos, WsTold *told)
 			return false;
 	}
 	told->bytes = *pos;
-	told->what = col->encoding == WS_ENC_TRANSFORMED && *pos <= WS_LAST_GUESS ? WS_TOLD_GUESSED : WS_TOLD_COMPARED;
+	told->what = WS_TOLD_COMPARED;
+	if (col->encoding == WS_ENC_TRANSFORMED && *pos <= WS_LAST_GUESS)
+		told->what = WS_TOLD_GUESSED;
 	return true;
 }
 

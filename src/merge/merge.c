@@ -35,7 +35,7 @@ static const WsStreamOps merge_ops;
 #define VERIFIED_ENTRIES	512
 #define PREFETCHED_ROWS		((Size) 16)
 
-/* The tied state of a source for its current entry: its key bytes from `reach` on, or columns if that is 0. */
+/* The tied state of a source for its current entry: key bytes from `reach` on, or columns if that is 0. */
 static WsTied *
 tied_source(WsMerge *merge, const WsTreeNode *node, Size reach)
 {

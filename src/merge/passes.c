@@ -36,7 +36,8 @@ static WsMerge *
 merge_pieces(WsFormation *f, bool as_guessed)
 {
 	int			n = f->current + 1;
-	WsMerge    *merge = ws_merge_create(f->spec, f->rows, NULL, n, f->guesses != WS_GUESSES_NONE && !as_guessed);
+	WsMerge    *merge = ws_merge_create(f->spec, f->rows, NULL, n,
+										f->guesses != WS_GUESSES_NONE && !as_guessed);
 
 	for (int i = 0; i < n; i++)
 		ws_merge_slice(merge, i, f->pieces[i]->entries, f->pieces[i]->n);

@@ -40,6 +40,7 @@ ws_sorter_learn(WsSorter *sorter)
 {
 	WsFormation *f = sorter->formation;
 	Size		used = Min(sorter->account.now, sorter->request->memory);
+	Size		bytes;
 
 	if (sorter->learns == 0)
 		return;
@@ -49,10 +50,13 @@ ws_sorter_learn(WsSorter *sorter)
 		use_for_codes(sorter, 0);
 		return;
 	}
-	use_for_codes(sorter, ws_key_learn(sorter->spec, sorter->store->keys, f->map->entries, f->map->count,
-									   sorter->for_codes, sorter->request->memory - used, &sorter->account));
+	bytes = ws_key_learn(sorter->spec, sorter->store->keys, f->map->entries, f->map->count,
+						 sorter->for_codes, sorter->request->memory - used, &sorter->account);
+	/* the rest is divided by pages */
+	use_for_codes(sorter, Min(TYPEALIGN(BLCKSZ, bytes), sorter->for_codes));
 	if (!sorter->spec->first_alone)
 		f->queue = NULL;
+	sorter->learnt = ws_key_learnt(sorter->spec);
 }
 
 /* Gives back the memory of entries, which nobody reads any more, and of codes in them. */

@@ -314,6 +314,7 @@ ws_sorter_stats(const WsSorter *sorter, WsSortStats *stats)
 {
 	memset(stats, 0, sizeof(WsSortStats));
 	stats->runs = sorter->formation->stats;
+	stats->learnt = sorter->learnt;
 	stats->memory = sorter->account.peak;
 	stats->disk = ws_fileset_bytes(sorter->files);
 	if (sorter->store->ops->stats != NULL)

@@ -19,6 +19,7 @@ typedef struct WsSortStats
 	int64		disk;			/* bytes, peak */
 	bool		again;			/* it began again */
 	uint64		rows_before;	/* when so many rows had been handed out */
+	WsLearnt	learnt;
 } WsSortStats;
 
 typedef struct WsSorter
@@ -37,6 +38,7 @@ typedef struct WsSorter
 	Size		entry_bytes;	/* of memory, for each entry */
 	Size		learns;			/* rows whose entries have no prefix yet come to so many; 0: none */
 	Size		for_codes;		/* bytes of the memory for codes of values */
+	WsLearnt	learnt;
 	bool		on_disk;		/* temporary files are used */
 	bool		travels;		/* rows travel inside runs */
 	uint32		turns;			/* pieces that have been turned to, then */

@@ -1,0 +1,83 @@
+#!/usr/bin/python3
+"""Keys that begin alike: codes of what they begin with, and guesses of ICU text behind that, also where letters
+go together with what is passed over."""
+
+import common
+from common import check, healthy, rows, session, uses
+
+TEXTS = {
+    'addresses': "'https://www.shop-' || i * 7919 % 20 || '.example.org/category/' || i * 104729 % 50 || '/' || md5(i::text)",
+    'one beginning': "repeat('x', 100) || md5(i::text)",
+    'one longer than is kept': "repeat('all the same ', 25) || md5(i::text)",
+    'numbers that grow': "lpad(i::text, 30, '0')",
+    'numbers that fall': "'order ' || lpad((1000000 - i * 30)::text, 30, '0')",
+    'others later': "CASE WHEN i < 17000 THEN 'https://www.example.org/' || i % 5000 ELSE md5(i::text) END",
+    'a few others': "CASE i % 100 WHEN 1 THEN '' WHEN 2 THEN 'https' WHEN 3 THEN chr(233) || i WHEN 4 THEN NULL"
+                    " ELSE 'https://www.example.org/' || i * 7919 % 5000 END",
+    'parts of others': "left(repeat('abc', 30), 1 + i * 7919 % 80) || CASE i % 3 WHEN 0 THEN '' WHEN 1 THEN 'b' ELSE 'd' || i % 90 END",
+    'bytes that are escaped': "'the same' || chr(1 + i % 3) || chr(1 + i % 2) || chr(1 + i % 5) || i * 7919 % 3000",
+    # one letter of Danish, behind z, of which the first half is in what all begin with
+    'letters of two': "'Herr Sla' || substr('abcz', 1 + i % 4, 1) || md5(i::text)",
+    'accents of their own': "'Herr Sla' || CASE i % 3 WHEN 0 THEN chr(778) WHEN 1 THEN chr(769) ELSE '' END || i * 7919 % 3000",
+    'few, of two cases': "CASE i % 2 WHEN 0 THEN 'https://www.example.org/' ELSE 'HTTPS://www.example.org/' END || i * 7919 % 3000",
+}
+ORDERS = ['c, i', 'c DESC NULLS LAST, i', 'd, i', 'd DESC, i', 'b, i', 'n, c, i', 'n, d, i', 's, c DESC, i', 's, l, i',
+          'l, m DESC, i', 'p DESC, d, i', 'v, c, i']
+SETTINGS = [{'work_mem': '64kB', 'wiscsort.sort_threads': '0'}, {'work_mem': '1MB'},
+            {'work_mem': '1MB', 'wiscsort.record_store': 'heap', 'wiscsort.sort_kernel': 'template'},
+            {'work_mem': '1MB', 'wiscsort.record_store': 'inline'}, {'work_mem': '64MB'}]
+
+
+def compare(cluster, name):
+    for order in ORDERS:
+        query = 'SELECT i, c, n FROM x ORDER BY ' + order
+        wanted = rows(common.core(cluster), query)
+        for number, settings in enumerate(SETTINGS):
+            if common.options.core:
+                settings = {'work_mem': settings['work_mem']}
+            cur = session(cluster, **settings)
+            if order == 'c, i':
+                uses(cur, query)
+            check(rows(cur, query) == wanted, '%s by %s, settings %d' % (name, order, number), settings)
+            if number != 1:
+                cur.connection.close()
+                continue
+            cur.execute('BEGIN')
+            cur.execute('DECLARE c SCROLL CURSOR FOR ' + query)
+            cur.execute('MOVE LAST FROM c')
+            check(rows(cur, 'FETCH BACKWARD ALL FROM c') == wanted[-2::-1],
+                  '%s by %s, settings %d, backward' % (name, order, number), settings)
+            cur.execute('ROLLBACK')
+            cur.connection.close()
+
+
+def explained(cluster):
+    """EXPLAIN says what has been learnt."""
+    if common.options.core:
+        return
+    cur = session(cluster, work_mem='1MB')
+    for order, field in (('c, i', 'Coded Beginnings'), ('d, i', 'Guessed Columns'), ('n, c, i', 'Coded Columns')):
+        cur.execute('EXPLAIN (ANALYZE, VERBOSE, FORMAT JSON) SELECT i, c, n FROM x ORDER BY ' + order)
+        node = cur.fetchone()[0][0]['Plan']
+        check(node.get(field, 0) > 0, 'by %s: %s is %s' % (order, field, node.get(field)))
+    cur.connection.close()
+
+
+def alike():
+    with common.server() as cluster:
+        cur = common.core(cluster)
+        for name, text in TEXTS.items():
+            cur.execute('DROP TABLE IF EXISTS x')
+            cur.execute('CREATE TABLE x (i int, c text COLLATE "C", d text COLLATE "da-x-icu", b bytea, n numeric,'
+                        ' s smallint, l bigint, m bigint, p char(60) COLLATE "da-x-icu", v varchar COLLATE "C" NOT NULL)')
+            cur.execute('INSERT INTO x SELECT i, v, v, v::bytea, i % 10, i % 4, i % 1000, i * 7919 % 100003, left(v, 60),'
+                        " coalesce(left(v, 40), '') FROM (SELECT i, " + text + ' AS v FROM generate_series(1, 20000) i) s')
+            cur.execute('ANALYZE x')
+            if name == 'one beginning':
+                explained(cluster)
+            compare(cluster, name)
+        healthy(cluster, 'beginnings')
+
+
+if __name__ == '__main__':
+    common.run([alike])
