@@ -48,14 +48,15 @@ extern void ws_sort_vectorised(WsEntry *entries, Size n);
 extern void ws_vqsort(WsEntry *entries, Size n);
 
 /* ---- ties.c ---- */
-extern Size ws_ties_bytes_per_entry(const WsKeySpec *spec);
+/* Guesses in the prefixes of entries. */
 typedef enum WsGuesses
 {
-	WS_GUESSES_NONE,			/* in the prefixes of entries */
+	WS_GUESSES_NONE,			/* there are none */
 	WS_GUESSES_RIGHT,			/* prefixes are in the order of the keys */
 	WS_GUESSES_WRONG			/* not everywhere: the wrong ones have been wiped out */
 } WsGuesses;
 
+extern Size ws_ties_bytes_per_entry(const WsKeySpec *spec);
 extern WsGuesses ws_settle_ties(WsEntry *entries, Size n, const WsKeySpec *spec,
 								const WsKeyRows *rows, bool vectorised);
 

@@ -35,6 +35,7 @@
 #define ONE_TIED_IN		64
 #define LEAST_ROWS		1024
 #define LEAST_BYTES		1024	/* for codes of beginnings */
+#define MOST_OF_KEY		(WS_BEGINNING + sizeof(WsKeyBytes))
 #define FIRST_KEYS		64		/* that tell how long the others are */
 #define FEWER_TIES		2		/* that codes of beginnings must leave, by this factor */
 
@@ -218,6 +219,18 @@ compare_prefixes(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* The prefixes of entries, as far as `mask` goes, in order, as entries without pointers. */
+static WsEntry *
+sorted_prefixes(const WsEntry *entries, Size n, ws_uint128 mask)
+{
+	WsEntry    *sorted = (WsEntry *) TYPEALIGN(sizeof(WsEntry), palloc((n + 1) * sizeof(WsEntry)));
+
+	for (Size i = 0; i < n; i++)
+		sorted[i] = ws_entry_make(ws_entry_prefix(entries[i]) & mask, 0);
+	qsort(sorted, n, sizeof(WsEntry), compare_prefixes);
+	return sorted;
+}
+
 /*
  * The column that is guessed behind others although these tell most rows apart, or -1: there a guess costs
  * more than it gives.
@@ -225,7 +238,7 @@ compare_prefixes(const void *a, const void *b)
 static int
 needless_guess(const WsKeySpec *spec, const WsEntry *entries, Size n)
 {
-	ws_uint128 *prefixes;
+	WsEntry    *sorted;
 	WsTold		told;
 	Size		distinct = 1;
 	Size		first = 0;
@@ -234,13 +247,9 @@ needless_guess(const WsKeySpec *spec, const WsEntry *entries, Size n)
 		first++;
 	if (first == n || told.columns == 0)
 		return -1;
-	prefixes = palloc((n + 1) * sizeof(ws_uint128));
-	prefixes = (ws_uint128 *) TYPEALIGN(sizeof(ws_uint128), prefixes);
-	for (Size i = 0; i < n; i++)
-		prefixes[i] = ws_entry_prefix(entries[i]) & ws_prefix_mask(told.bytes);
-	qsort(prefixes, n, sizeof(ws_uint128), compare_prefixes);
+	sorted = sorted_prefixes(entries, n, ws_prefix_mask(told.bytes));
 	for (Size i = 1; i < n; i++)
-		distinct += prefixes[i] != prefixes[i - 1];
+		distinct += !ws_entry_same_prefix(sorted[i - 1], sorted[i]);
 	return distinct > n * MOST_SHARE ? told.columns : -1;
 }
 
@@ -248,11 +257,9 @@ needless_guess(const WsKeySpec *spec, const WsEntry *entries, Size n)
 static Size
 tied_rows(const WsKeySpec *spec, const WsEntry *entries, Size n)
 {
-	WsEntry    *sorted = (WsEntry *) TYPEALIGN(sizeof(WsEntry), palloc((n + 1) * sizeof(WsEntry)));
+	WsEntry    *sorted = sorted_prefixes(entries, n, ws_prefix_mask(WS_PREFIX_BYTES));
 	Size		tied = 0;
 
-	memcpy(sorted, entries, n * sizeof(WsEntry));
-	qsort(sorted, n, sizeof(WsEntry), compare_prefixes);
 	for (Size i = 1; i < n; i++)
 		if (ws_entry_same_prefix(sorted[i - 1], sorted[i]) &&
 			ws_key_told(spec, sorted[i]).what != WS_TOLD_ALL)
@@ -270,8 +277,10 @@ sample_keys(const WsKeySpec *spec, const WsKeyRows *rows, const WsEntry *entries
 {
 	WsKeySlot  *slot = rows->make_slot(rows->store);
 	WsKeyBytes *keys = palloc(n * sizeof(WsKeyBytes));
+	Size		most = Min(*bytes, n * MOST_OF_KEY);
+	char	   *pool = palloc(most + MOST_OF_KEY);
+	Size		used = 0;
 	Size		step = 1;
-	Size		most = *bytes;
 
 	*found = *bytes = 0;
 	for (Size i = 0; i < n; i += step)
@@ -284,13 +293,13 @@ sample_keys(const WsKeySpec *spec, const WsKeyRows *rows, const WsEntry *entries
 		(void) ws_key_bytes(spec, slot->values, slot->isnull, 0, WS_BEGINNING, key);
 		while (length > 0 && key[length - 1] == 0)
 			length--;
-		keys[*found].bytes = memcpy(palloc(length + 1), key, length);
-		keys[(*found)++].n = length;
-		*bytes += length + 1 + sizeof(WsKeyBytes);
+		keys[(*found)++] = (WsKeyBytes) {memcpy(pool + used, key, length), length};
+		used += length;
+		*bytes = used + *found * sizeof(WsKeyBytes);
 		/* the others are as long as the first ones */
 		if (*found == FIRST_KEYS)
 			step = 1 + *bytes / FIRST_KEYS * n / most;
-		if (*bytes + WS_BEGINNING + 1 + sizeof(WsKeyBytes) > most)
+		if (*bytes + MOST_OF_KEY > most)
 			break;
 	}
 	return keys;
