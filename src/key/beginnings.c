@@ -99,7 +99,7 @@ in_common(const WsKeyBytes *x, const WsKeyBytes *y)
 static bool
 add_node(Build *b, int parent, Range range)
 {
-	Beginning	   *node = &b->node[b->nodes];
+	Beginning  *node = &b->node[b->nodes];
 	uint16		length = b->nodes == ROOT ? 0 : b->common[range.from + 1];
 
 	if (b->nodes == b->most)
@@ -166,7 +166,7 @@ add_nodes(Build *b, Size n)
 static int
 number_nodes(WsBeginnings *b, int at, int code)
 {
-	Beginning	   *node = &b->node[at];
+	Beginning  *node = &b->node[at];
 
 	for (int child = node->first_child; child < node->first_child + node->children; child++)
 	{
@@ -203,7 +203,7 @@ copy_trie(const Build *build)
 	b->node[ROOT] = build->node[ROOT];
 	for (int i = ROOT + 1; i < build->nodes; i++)
 	{
-		Beginning	   *node = &b->node[i];
+		Beginning  *node = &b->node[i];
 		Size		known;
 
 		*node = build->node[i];
