@@ -377,7 +377,11 @@ ws_request_resolve(WsRequest *r, Relation rel)
 	r->memory = (Size) work_mem * 1024;
 	r->cache = (int64) effective_cache_size * BLCKSZ;
 	if (r->store == WS_KIND_HEAP)
-		r->cache = Min(r->cache, ws_memory_once(GetCurrentStatementStartTimestamp())->bytes);
+	{
+		int64		memory = ws_memory_once(GetCurrentStatementStartTimestamp())->bytes;
+
+		r->cache = Min(r->cache, memory);
+	}
 	find_allowance(r, rel);
 	r->vectorised = ws_sort_kernel != WS_KERNEL_TEMPLATE && ws_sort_has_vqsort();
 	r->direct_always = ws_direct_read == WS_DIRECT_ON;

@@ -316,7 +316,7 @@ way_on(Ties *t, WsEntry entry, int digits, Way way)
 		t->reach = told.reach;
 		/* with nothing behind what is certain, the guess has been wiped out */
 		t->unverified = told.what == WS_TOLD_GUESSED &&
-			(ws_entry_prefix(entry) & ~ws_prefix_mask(told.bytes)) != 0;
+			ws_entry_prefix(entry) != ws_key_certain(t->spec, entry).from;
 		switch (told.what)
 		{
 			case WS_TOLD_ALL:
@@ -401,14 +401,17 @@ settle(Ties *t, WsEntry *entries, Size n, int digits, Way way)
 	}
 }
 
-/* Verifies the order of rows that a guess has sorted.  If it is wrong, sorts them and wipes it out. */
+/*
+ * Verifies the order of rows that a guess has sorted.  If it is wrong, sorts them and wipes it out, which
+ * leaves the prefix `wiped`.
+ */
 static bool
-verify(Ties *t, WsEntry *entries, Size n, ws_uint128 certain)
+verify(Ties *t, WsEntry *entries, Size n, ws_uint128 wiped)
 {
 	if (each_follows(t, entries, n))
 		return true;
 	for (Size i = 0; i < n; i++)
-		entries[i] = ws_entry_make(ws_entry_prefix(entries[i]) & certain, ws_entry_pointer(entries[i]));
+		entries[i] = ws_entry_make(wiped, ws_entry_pointer(entries[i]));
 	ws_sort_entries(entries, n, t->vectorised);
 	settle_by_comparator(t, entries, n);
 	return false;
@@ -423,18 +426,16 @@ verify_guesses(Ties *t, WsEntry *entries, Size n)
 
 	for (Size start = 0; start < n; start = end)
 	{
-		WsTold		told = ws_key_told(t->spec, entries[start]);
-		ws_uint128	certain = ws_prefix_mask(told.what == WS_TOLD_GUESSED ? told.bytes : WS_PREFIX_BYTES);
-		ws_uint128	prefix = ws_entry_prefix(entries[start]) & certain;
+		WsCertain	certain = ws_key_certain(t->spec, entries[start]);
 		bool		guessed = false;
 
 		CHECK_FOR_INTERRUPTS();
-		for (end = start; end < n && (ws_entry_prefix(entries[end]) & certain) == prefix; end++)
-			guessed |= ws_entry_prefix(entries[end]) != prefix;
-		t->told = told.columns;
+		for (end = start; end < n && ws_same_certainly(&certain, entries[end]); end++)
+			guessed |= ws_entry_prefix(entries[end]) != certain.from;
+		t->told = certain.columns;
 		if (guessed)
 			result = Max(result, WS_GUESSES_RIGHT);
-		if (guessed && end - start > 1 && !verify(t, entries + start, end - start, certain))
+		if (guessed && end - start > 1 && !verify(t, entries + start, end - start, certain.from))
 			result = WS_GUESSES_WRONG;
 	}
 	return result;

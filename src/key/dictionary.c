@@ -325,9 +325,9 @@ hint_of(const WsDictionary *d, Datum value, const char *bytes, Size length)
 	if (col->encoding == WS_ENC_TRANSFORMED)
 	{
 		char		out[WS_TRANSFORMED];
+		Size		transformed = ws_transform(col->transform, bytes, length, sizeof(hint), out);
 
-		memcpy(&hint, out,
-			   Min(ws_transform(col->transform, bytes, length, sizeof(hint), out), sizeof(hint)));
+		memcpy(&hint, out, Min(transformed, sizeof(hint)));
 		hint = pg_ntoh64(hint);
 	}
 	else if (col->abbreviate != NULL)

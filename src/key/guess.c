@@ -19,6 +19,7 @@
 #define IN_FRONT	0
 #define ALIKE	1
 #define BEHIND	2
+#define MOST_MARKS	2			/* that byte, and one for how much of the beginning it has */
 
 /* A text's bytes, as far as they count. */
 static const char *
@@ -86,38 +87,45 @@ ws_guess_add(WsGuess *guess, Datum value)
 	free_detoasted(text, value);
 }
 
-/* Writes the guess at a text's place among the others to `out`, of which `wanted` bytes will be looked at. */
+/* Writes `wanted` bytes of the guess at a text's place among the others to `out`, zero beyond its end. */
 void
-ws_guess_window(const WsGuess *guess, Datum value, Size wanted, uint8 out[WS_PREFIX_BYTES])
+ws_guess_window(const WsGuess *guess, Datum value, Size wanted, uint8 *out)
 {
+	const WsKeyColumn *col = guess->col;
 	Datum		text = detoast(value);
 	Size		n;
-	const char *bytes = text_of(guess->col, text, &n);
+	const char *bytes = text_of(col, text, &n);
 	Size		known = 0;
-	char		transformed[WS_TRANSFORMED];
-	Size		marked = 0;
-	Size		length;
+	Size		written = 0;
 
-	memset(out, 0, WS_PREFIX_BYTES);
-	if (guess->common > 0)
+	if (guess->common > 0 && wanted > MOST_MARKS)
 	{
 		known = common_bytes(guess, bytes, n);
-		marked = 1;
-		out[0] = ALIKE;
+		out[written++] = ALIKE;
 		if (known < guess->common)
 		{
 			bool		above = known < n && (uint8) bytes[known] > (uint8) guess->beginning[known];
 
 			out[0] = above ? BEHIND : IN_FRONT;
-			out[marked++] = (uint8) (above ? PG_UINT8_MAX - known : known);
+			out[written++] = (uint8) (above ? PG_UINT8_MAX - known : known);
 		}
 	}
 	bytes += known;
 	n -= known;
-	length = ws_transform(guess->col->transform, bytes, n, wanted - marked, transformed);
-	memcpy(out + marked, transformed, Min(length, WS_PREFIX_BYTES - marked));
-	if (guess->col->descending)
-		for (int i = 0; i < WS_PREFIX_BYTES; i++)
+	if (col->alphabet != NULL)
+		written += ws_alphabet_places(col->alphabet, bytes, n, wanted - written, out + written);
+	else
+	{
+		char		transformed[WS_TRANSFORMED];
+		Size		length = ws_transform(col->transform, bytes, n, wanted - written, transformed);
+
+		length = Min(length, wanted - written);
+		memcpy(out + written, transformed, length);
+		written += length;
+	}
+	memset(out + written, 0, wanted - written);
+	if (col->descending)
+		for (Size i = 0; i < wanted; i++)
 			out[i] ^= 0xFF;
 	free_detoasted(text, value);
 }

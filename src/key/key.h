@@ -73,6 +73,7 @@ typedef struct WsKeyColumn
 	struct WsIcu *icu;			/* makes them of text, or NULL */
 	struct WsTransform *transform;	/* guesses, or NULL */
 	struct WsGuess *guess;		/* what texts begin with, or NULL */
+	struct WsAlphabet *alphabet;	/* guesses instead of `transform`, or NULL */
 	bool		padded;			/* trailing blanks do not count (bpchar) */
 	int16		length;			/* attlen of its values, and whether they are passed by value */
 	bool		byval;
@@ -267,7 +268,14 @@ typedef struct WsGuess
 
 extern void ws_guess_begin(WsGuess *guess, const WsKeyColumn *col, Datum value);
 extern void ws_guess_add(WsGuess *guess, Datum value);
-extern void ws_guess_window(const WsGuess *guess, Datum value, Size wanted, uint8 out[WS_PREFIX_BYTES]);
+extern void ws_guess_window(const WsGuess *guess, Datum value, Size wanted, uint8 *out);
+
+/* ---- alphabet.c: the same from letters alone ---- */
+typedef struct WsAlphabet WsAlphabet;
+
+extern WsAlphabet *ws_alphabet_create(const WsTransform *transform);
+extern Size ws_alphabet_places(const WsAlphabet *alphabet, const char *text, Size n, Size wanted,
+							   uint8 *out);
 
 /* ---- icu.c: abbreviated keys of text under collations of ICU ---- */
 typedef struct WsIcu WsIcu;
@@ -340,6 +348,33 @@ typedef struct WsLearnt
 
 extern WsLearnt ws_key_learnt(const WsKeySpec *spec);
 
+/* What is learnt from. */
+typedef struct WsLearning
+{
+	WsKeySpec  *spec;
+	const WsKeyRows *rows;
+	WsEntry    *entries;		/* of the first rows */
+	Size		n;
+	Size		most;			/* bytes of codes of beginnings */
+	Size		spare;			/* bytes that may be taken meanwhile, */
+	WsAccount  *account;		/* and are counted here */
+	MemoryContext context;		/* of what is learnt */
+} WsLearning;
+
+#define WS_LEARN_DISTINCT	0.75	/* a column with more different values in so many rows has too many */
+#define WS_LEARN_ONE_IN	64		/* rows among which there must be one that the prefix ties, */
+#define WS_LEARN_FEWER	2		/* for there to be fewer by this factor, */
+#define WS_LEARN_LEAST	((Size) 1024)	/* and the fewest rows that say so */
+
+/* ---- sample.c: the first rows ---- */
+extern void ws_learn_entries(const WsLearning *l);
+extern WsEntry *ws_learn_sorted(const WsLearning *l, int bytes);
+extern Size ws_learn_tied(const WsLearning *l);
+extern Size ws_learn_beginnings(const WsLearning *l);
+
+/* ---- learntext.c: how text is guessed ---- */
+extern Size ws_learn_text(const WsLearning *l);
+
 /* ---- normalize.c: pure ---- */
 
 /* A guess begins at this byte of the key at most: elsewhere the prefix has nothing of it, or too little. */
@@ -405,14 +440,30 @@ ws_key_complete(const WsKeySpec *spec, WsEntry entry)
 	return ws_key_told(spec, entry).what == WS_TOLD_ALL;
 }
 
+/* The prefixes that have the same bytes as one in front of what it guesses. */
+typedef struct WsCertain
+{
+	bool		guessed;		/* if not, there is only that one */
+	int			columns;		/* that are wholly told by these bytes, if so */
+	ws_uint128	from;			/* the least, which has nothing of the guess */
+	ws_uint128	to;
+} WsCertain;
+
+extern WsCertain ws_key_certain(const WsKeySpec *spec, WsEntry entry);
+
+static inline bool
+ws_same_certainly(const WsCertain *certain, WsEntry entry)
+{
+	ws_uint128	prefix = ws_entry_prefix(entry);
+
+	return prefix >= certain->from && prefix <= certain->to;
+}
+
 /* An entry without what it guesses. */
 static inline WsEntry
 ws_entry_wiped(const WsKeySpec *spec, WsEntry entry)
 {
-	WsTold		told = ws_key_told(spec, entry);
-
-	return told.what != WS_TOLD_GUESSED ? entry :
-		ws_entry_make(ws_entry_prefix(entry) & ws_prefix_mask(told.bytes), ws_entry_pointer(entry));
+	return ws_entry_make(ws_key_certain(spec, entry).from, ws_entry_pointer(entry));
 }
 
 /* ---- decode.c: pure ---- */

@@ -6,7 +6,7 @@
  * values gets codes for them (dictionary.c).  A column with many values gets none, and ends the key.
  *
  * If the prefixes that are made of such keys leave many rows tied, what keys begin with gets codes, too
- * (beginnings.c).
+ * (beginnings.c).  How text is guessed is in learntext.c.
  *
  * Statistics of the planner are not asked: the rows of a sort are seldom those of a table, and what its
  * first rows do not show may be added later.
@@ -17,8 +17,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-/* With more different values in so many rows, there are too many; and where that is plain after few rows. */
-#define MOST_SHARE		0.75
+/* Where it is plain after few rows that a column has too many values. */
 #define FIRST_LOOK		2048
 #define FIRST_SHARE		0.95
 
@@ -30,14 +29,6 @@
 #define FEW_VALUES		64		/* that may do with two bytes */
 #define SOME_VALUES		256		/* with three */
 #define MOST_BYTES		4
-
-/* Rows among which there must be one that the prefix ties, and the fewest rows that say so. */
-#define ONE_TIED_IN		64
-#define LEAST_ROWS		1024
-#define LEAST_BYTES		1024	/* for codes of beginnings */
-#define MOST_OF_KEY		(WS_BEGINNING + sizeof(WsKeyBytes))
-#define FIRST_KEYS		64		/* that tell how long the others are */
-#define FEWER_TIES		2		/* that codes of beginnings must leave, by this factor */
 
 /* Could something be learnt?  Where rows are dear to fetch, prefixes tell them anyway. */
 bool
@@ -92,8 +83,13 @@ ws_key_forget(WsKeySpec *spec)
 		ws_beginnings_free(spec->beginnings);
 	spec->beginnings = NULL;
 	for (int c = 0; c < spec->ncols; c++)
+	{
 		if (spec->cols[c].dictionary != NULL)
 			drop(&spec->cols[c]);
+		if (spec->cols[c].alphabet != NULL)
+			pfree(spec->cols[c].alphabet);
+		spec->cols[c].alphabet = NULL;
+	}
 }
 
 /* What has been learnt of the keys. */
@@ -105,7 +101,8 @@ ws_key_learnt(const WsKeySpec *spec)
 	for (int c = 0; c < spec->ncols; c++)
 	{
 		learnt.coded += spec->cols[c].dictionary != NULL;
-		learnt.guessed += spec->cols[c].encoding == WS_ENC_TRANSFORMED && spec->cols[c].guess != NULL;
+		learnt.guessed += spec->cols[c].encoding == WS_ENC_TRANSFORMED &&
+			(spec->cols[c].guess != NULL || spec->cols[c].alphabet != NULL);
 	}
 	return learnt;
 }
@@ -173,7 +170,7 @@ collect(WsKeySpec *spec, const WsKeyRows *rows, const WsEntry *entries, Size n)
 	}
 	for (int c = 0; c < spec->ncols; c++)
 		if (spec->cols[c].dictionary != NULL &&
-			(seen[c] == 0 || has_many(spec->cols[c].dictionary, seen[c], MOST_SHARE)))
+			(seen[c] == 0 || has_many(spec->cols[c].dictionary, seen[c], WS_LEARN_DISTINCT)))
 			drop(&spec->cols[c]);
 }
 
@@ -194,188 +191,12 @@ fits(const WsKeySpec *spec, int code_bytes)
 	return bytes <= WS_PREFIX_BYTES;
 }
 
-/* The entries of the first rows. */
-static void
-make_entries(const WsKeySpec *spec, const WsKeyRows *rows, WsEntry *entries, Size n)
-{
-	WsKeySlot  *slot = rows->make_slot(rows->store);
-
-	for (Size i = 0; i < n; i++)
-	{
-		uint64		pointer = ws_entry_pointer(entries[i]);
-
-		CHECK_FOR_INTERRUPTS();
-		rows->fetch(rows->store, pointer, slot);
-		entries[i] = ws_key_entry(spec, slot->values, slot->isnull, pointer);
-	}
-}
-
-static int
-compare_prefixes(const void *a, const void *b)
-{
-	ws_uint128	x = *(const ws_uint128 *) a;
-	ws_uint128	y = *(const ws_uint128 *) b;
-
-	return (x > y) - (x < y);
-}
-
-/* The prefixes of entries, as far as `mask` goes, in order, as entries without pointers. */
-static WsEntry *
-sorted_prefixes(const WsEntry *entries, Size n, ws_uint128 mask)
-{
-	WsEntry    *sorted = (WsEntry *) TYPEALIGN(sizeof(WsEntry), palloc((n + 1) * sizeof(WsEntry)));
-
-	for (Size i = 0; i < n; i++)
-		sorted[i] = ws_entry_make(ws_entry_prefix(entries[i]) & mask, 0);
-	qsort(sorted, n, sizeof(WsEntry), compare_prefixes);
-	return sorted;
-}
-
-/*
- * The column that is guessed behind others although these tell most rows apart, or -1: there a guess costs
- * more than it gives.
- */
-static int
-needless_guess(const WsKeySpec *spec, const WsEntry *entries, Size n)
-{
-	WsEntry    *sorted;
-	WsTold		told;
-	Size		distinct = 1;
-	Size		first = 0;
-
-	while (first < n && (told = ws_key_told(spec, entries[first])).what != WS_TOLD_GUESSED)
-		first++;
-	if (first == n || told.columns == 0)
-		return -1;
-	sorted = sorted_prefixes(entries, n, ws_prefix_mask(told.bytes));
-	for (Size i = 1; i < n; i++)
-		distinct += !ws_entry_same_prefix(sorted[i - 1], sorted[i]);
-	return distinct > n * MOST_SHARE ? told.columns : -1;
-}
-
-/* Rows that have the prefix of another one, though more of their keys is needed to tell their order. */
-static Size
-tied_rows(const WsKeySpec *spec, const WsEntry *entries, Size n)
-{
-	WsEntry    *sorted = sorted_prefixes(entries, n, ws_prefix_mask(WS_PREFIX_BYTES));
-	Size		tied = 0;
-
-	for (Size i = 1; i < n; i++)
-		if (ws_entry_same_prefix(sorted[i - 1], sorted[i]) &&
-			ws_key_told(spec, sorted[i]).what != WS_TOLD_ALL)
-			tied++;
-	return tied;
-}
-
-/*
- * The first bytes of the keys of some of the rows, as many as fit *bytes bytes.  Sets *found, and *bytes to
- * what these take.
- */
-static WsKeyBytes *
-sample_keys(const WsKeySpec *spec, const WsKeyRows *rows, const WsEntry *entries, Size n, Size *found,
-			Size *bytes)
-{
-	WsKeySlot  *slot = rows->make_slot(rows->store);
-	WsKeyBytes *keys = palloc(n * sizeof(WsKeyBytes));
-	Size		most = Min(*bytes, n * MOST_OF_KEY);
-	char	   *pool = palloc(most + MOST_OF_KEY);
-	Size		used = 0;
-	Size		step = 1;
-
-	*found = *bytes = 0;
-	for (Size i = 0; i < n; i += step)
-	{
-		uint8		key[WS_BEGINNING];
-		Size		length = WS_BEGINNING;
-
-		CHECK_FOR_INTERRUPTS();
-		rows->fetch(rows->store, ws_entry_pointer(entries[i]), slot);
-		(void) ws_key_bytes(spec, slot->values, slot->isnull, 0, WS_BEGINNING, key);
-		while (length > 0 && key[length - 1] == 0)
-			length--;
-		keys[(*found)++] = (WsKeyBytes) {memcpy(pool + used, key, length), length};
-		used += length;
-		*bytes = used + *found * sizeof(WsKeyBytes);
-		/* the others are as long as the first ones */
-		if (*found == FIRST_KEYS)
-			step = 1 + *bytes / FIRST_KEYS * n / most;
-		if (*bytes + MOST_OF_KEY > most)
-			break;
-	}
-	return keys;
-}
-
-/*
- * Guesses the order of texts of ICU whose abbreviated keys are the same, because they begin alike, if that
- * leaves fewer of the rows tied.
- */
-static void
-learn_guess(WsKeySpec *spec, const WsKeyRows *rows, WsEntry *entries, Size n)
-{
-	WsKeyColumn *col = spec->cols;
-	WsKeyColumn abbreviated;
-	bool		guess = spec->guess;
-	Size		tied;
-
-	while (col < spec->cols + spec->ncols && (!ws_encoding_partial(col->encoding) || col->dictionary != NULL))
-		col++;
-	if (col == spec->cols + spec->ncols || col->icu == NULL || col->guess == NULL ||
-		(tied = tied_rows(spec, entries, n)) < n / ONE_TIED_IN)
-		return;
-	abbreviated = *col;
-	col->encoding = WS_ENC_TRANSFORMED;
-	col->width = 0;
-	spec->guess = true;
-	spec->first_alone = ws_first_alone(spec);
-	make_entries(spec, rows, entries, n);
-	if (tied_rows(spec, entries, n) * FEWER_TIES <= tied)
-		return;
-	*col = abbreviated;
-	spec->guess = guess;
-	spec->first_alone = ws_first_alone(spec);
-	make_entries(spec, rows, entries, n);
-}
-
-/*
- * Gives what keys begin with codes, of `most` bytes at most, if that leaves fewer of the rows tied.  Returns
- * the bytes that it takes.  The context that the codes belong to is `context`.  What they are made of takes
- * `spare` bytes, which are counted in `account`, and half of `most`.
- */
-static Size
-learn_beginnings(WsKeySpec *spec, const WsKeyRows *rows, WsEntry *entries, Size n, Size most,
-				 Size spare, WsAccount *account, MemoryContext context)
-{
-	MemoryContext work;
-	Size		tied;
-	Size		found;
-	Size		bytes = spare + most / 2;
-	WsKeyBytes *keys;
-
-	if (spec->guess || n < LEAST_ROWS || (tied = tied_rows(spec, entries, n)) < n / ONE_TIED_IN)
-		return 0;
-	keys = sample_keys(spec, rows, entries, n, &found, &bytes);
-	ws_account_add(account, Min(bytes, spare));
-	ws_account_subtract(account, Min(bytes, spare));
-	most -= Min(most, bytes - Min(bytes, spare));
-	work = MemoryContextSwitchTo(context);
-	spec->beginnings = ws_beginnings_create(keys, found, most);
-	MemoryContextSwitchTo(work);
-	spec->first_alone = false;
-	make_entries(spec, rows, entries, n);
-	if (tied_rows(spec, entries, n) * FEWER_TIES <= tied)
-		return ws_beginnings_bytes(spec->beginnings);
-	ws_beginnings_free(spec->beginnings);
-	spec->beginnings = NULL;
-	spec->first_alone = ws_first_alone(spec);
-	make_entries(spec, rows, entries, n);
-	return 0;
-}
-
 /*
  * Gives columns a dictionary each, and what keys begin with codes, of `most` bytes together at most, if the
- * first rows of a sort, which have these `n` entries, say that it pays; and gives the entries their prefixes.
- * All that is allocated belongs to CurrentMemoryContext.  Meanwhile `spare` bytes more may be taken, which
- * are counted in `account`.  Returns the bytes that dictionaries and codes may come to take.
+ * first rows of a sort, which have these `n` entries, say that it pays; says how texts are guessed; and
+ * gives the entries their prefixes.  All that is allocated belongs to CurrentMemoryContext.  Meanwhile
+ * `spare` bytes more may be taken, which are counted in `account`.  Returns the bytes that dictionaries and
+ * codes may come to take.
  */
 Size
 ws_key_learn(WsKeySpec *spec, const WsKeyRows *rows, WsEntry *entries, Size n, Size most,
@@ -383,10 +204,10 @@ ws_key_learn(WsKeySpec *spec, const WsKeyRows *rows, WsEntry *entries, Size n, S
 {
 	MemoryContext context = CurrentMemoryContext;
 	MemoryContext work = AllocSetContextCreate(context, "WiscSort learning", ALLOCSET_SMALL_SIZES);
+	WsLearning	l = {spec, rows, entries, n, most, spare, account, context};
 	bool		goes_on = true;
 	Size		bytes = 0;
 	int			columns = 0;
-	int			needless;
 
 	for (int c = 0; c < spec->ncols; c++)
 		columns += may_have_codes(&spec->cols[c]);
@@ -421,17 +242,12 @@ ws_key_learn(WsKeySpec *spec, const WsKeyRows *rows, WsEntry *entries, Size n, S
 		ws_dictionary_number(col->dictionary, col->code_bytes);
 		bytes += most / columns;
 	}
+	l.most -= Min(l.most, bytes);
 	spec->first_alone = ws_first_alone(spec);
-	make_entries(spec, rows, entries, n);
-	learn_guess(spec, rows, entries, n);
-	needless = needless_guess(spec, entries, n);
-	if (needless >= 0)
-	{
-		spec->cols[needless].encoding = WS_ENC_NONE;
-		make_entries(spec, rows, entries, n);
-	}
-	if (most > bytes + LEAST_BYTES)
-		bytes += learn_beginnings(spec, rows, entries, n, most - bytes, spare, account, context);
+	ws_learn_entries(&l);
+	bytes += ws_learn_text(&l);
+	if (spec->beginnings == NULL)
+		bytes += ws_learn_beginnings(&l);
 	MemoryContextSwitchTo(context);
 	MemoryContextDelete(work);
 	return bytes;

@@ -347,10 +347,11 @@ static void
 put_guess(Window *w, const WsKeyColumn *col, Datum value)
 {
 	WsGuess		none = {.col = col, .beginning = NULL, .common = 0};
-	uint8		bytes[WS_PREFIX_BYTES];
+	uint8		bytes[WS_BEGINNING + WS_BEHIND_CODE];
+	Size		wanted = w->end - w->pos;
 
-	ws_guess_window(col->guess != NULL ? col->guess : &none, value, WS_PREFIX_BYTES - w->pos, bytes);
-	put_bytes(w, bytes, WS_PREFIX_BYTES, 0);
+	ws_guess_window(col->guess != NULL ? col->guess : &none, value, wanted, bytes);
+	put_bytes(w, bytes, wanted, 0);
 }
 
 /* Appends the code of a value that is in a dictionary, or of the gap where it would be.  Is it exact? */

@@ -169,3 +169,33 @@ ws_key_told(const WsKeySpec *spec, WsEntry entry)
 		told.what = WS_TOLD_IN_PART;
 	return told;
 }
+
+/*
+ * What is certain of an entry's prefix.  Prefixes, whether they begin with a code or not, are in the order of
+ * the key bytes that they tell; so those that have the same bytes in front of a guess are neighbours.
+ */
+WsCertain
+ws_key_certain(const WsKeySpec *spec, WsEntry entry)
+{
+	WsTold		told = ws_key_told(spec, entry);
+	ws_uint128	prefix = ws_entry_prefix(entry);
+	ws_uint128	mask = ws_prefix_mask(told.bytes);
+	WsCertain	certain = {told.what == WS_TOLD_GUESSED, told.columns, prefix, prefix};
+
+	if (certain.guessed && spec->beginnings == NULL)
+	{
+		certain.from = prefix & mask;
+		certain.to = prefix | (ws_prefix_mask(WS_PREFIX_BYTES) & ~mask);
+	}
+	else if (certain.guessed)
+	{
+		Bytes		bytes;
+
+		(void) ws_beginnings_expand(spec->beginnings, prefix, bytes.at);
+		memset(bytes.at + told.bytes, 0, sizeof(bytes.at) - told.bytes);
+		certain.from = ws_beginnings_prefix(spec->beginnings, bytes.at);
+		memset(bytes.at + told.bytes, 0xFF, sizeof(bytes.at) - told.bytes);
+		certain.to = ws_beginnings_prefix(spec->beginnings, bytes.at);
+	}
+	return certain;
+}

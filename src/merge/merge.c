@@ -24,6 +24,8 @@
  */
 #include "merge/merge.h"
 
+#include <math.h>
+
 #include "miscadmin.h"
 
 static const WsStreamOps merge_ops;
@@ -342,20 +344,16 @@ merge_next(WsStream *stream, WsEntry *out, Size max)
 
 static const WsStreamOps merge_ops = {merge_next, merge_raise, NULL, NULL};
 
-/* Are two prefixes the same in front of what they guess, as `told` says of one of them? */
-static inline bool
-same_certainly(WsTold told, WsEntry a, WsEntry b)
-{
-	return ((ws_entry_prefix(a) ^ ws_entry_prefix(b)) & ws_prefix_mask(told.bytes)) == 0;
-}
-
-/* Prefetches the rows of two entries that are neighbours, if these will have to be compared. */
+/*
+ * Prefetches the rows of two entries that are neighbours, if these will have to be compared; *certain is of
+ * one before them.
+ */
 static inline void
-prefetch_guessed(WsMerge *merge, WsEntry a, WsEntry b)
+prefetch_guessed(WsMerge *merge, WsEntry a, WsEntry b, WsCertain *certain)
 {
-	WsTold		told = ws_key_told(merge->spec, b);
-
-	if (told.what != WS_TOLD_GUESSED || !same_certainly(told, a, b))
+	if (!ws_same_certainly(certain, b))
+		*certain = ws_key_certain(merge->spec, b);
+	if (!certain->guessed || !ws_same_certainly(certain, a))
 		return;
 	merge->rows->prefetch(merge->rows->store, ws_entry_pointer(a));
 	merge->rows->prefetch(merge->rows->store, ws_entry_pointer(b));
@@ -376,6 +374,8 @@ ws_merge_verify(WsMerge *merge)
 	WsKeySlot  *slots[2];
 	int			current = 0;
 	bool		right = true;
+	WsCertain	certain = ws_key_certain(merge->spec, last);
+	WsCertain	ahead = certain;
 	MemoryContext old = MemoryContextSwitchTo(merge->stream.context);
 	Size		n;
 
@@ -383,27 +383,29 @@ ws_merge_verify(WsMerge *merge)
 	slots[1] = rows->make_slot(rows->store);
 	while (right && (n = ws_stream_next(&merge->stream, batch, VERIFIED_ENTRIES)) > 0)
 	{
-		/* a guess that tells few rows apart is not worth another pass */
-		if (merge->compared > merge->stream.taken / 2 + VERIFIED_ENTRIES)
+		/* two passes with so many ties, and what is verified, against comparing all the way up the tree */
+		if (2.0 * merge->compared + merge->stream.taken - VERIFIED_ENTRIES >
+			merge->stream.taken * log2(merge->nsources))
 			right = false;
 		MemoryContextSwitchTo(merge->tie_context);
 		for (Size i = 1; i < Min(n, PREFETCHED_ROWS); i++)
-			prefetch_guessed(merge, batch[i - 1], batch[i]);
+			prefetch_guessed(merge, batch[i - 1], batch[i], &ahead);
 		for (Size i = 0; i < n && right; i++)
 		{
-			WsTold		told = ws_key_told(merge->spec, batch[i]);
-
 			if (i + PREFETCHED_ROWS < n)
-				prefetch_guessed(merge, batch[i + PREFETCHED_ROWS - 1], batch[i + PREFETCHED_ROWS]);
-			if (told.what != WS_TOLD_GUESSED)
+				prefetch_guessed(merge, batch[i + PREFETCHED_ROWS - 1], batch[i + PREFETCHED_ROWS],
+								 &ahead);
+			if (!ws_same_certainly(&certain, batch[i]))
+				certain = ws_key_certain(merge->spec, batch[i]);
+			if (!certain.guessed)
 				continue;
 			/* what is certain may tell them apart */
-			if (has_last && same_certainly(told, last, batch[i]))
+			if (has_last && ws_same_certainly(&certain, last))
 			{
 				if (!fetched)
 					rows->fetch(rows->store, ws_entry_pointer(last), slots[1 - current]);
 				rows->fetch(rows->store, ws_entry_pointer(batch[i]), slots[current]);
-				right = ws_key_compare(merge->spec, told.columns, slots[1 - current]->values,
+				right = ws_key_compare(merge->spec, certain.columns, slots[1 - current]->values,
 									   slots[1 - current]->isnull, slots[current]->values,
 									   slots[current]->isnull) <= 0;
 				current = 1 - current;

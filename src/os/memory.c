@@ -92,15 +92,21 @@ left_by(const char *root, const char *group, bool v2)
 	int64		files = 0;
 
 	if (v2)
-		limit = Min(limit, limit_of(root, group, "memory.high"));
+	{
+		int64		high = limit_of(root, group, "memory.high");
+
+		limit = Min(limit, high);
+	}
 	/* v1 writes "none" as a number of pages, which no machine has */
 	if (limit >= PG_INT64_MAX / 2)
 		return UNLIMITED;
 	snprintf(name, sizeof(name), "%s/memory.stat", group);
 	if (read_file(root, name, stat))
 	{
-		files += Max(0, number_of(stat, v2 ? "inactive_file" : "total_inactive_file"));
-		files += Max(0, number_of(stat, v2 ? "active_file" : "total_active_file"));
+		int64		inactive = number_of(stat, v2 ? "inactive_file" : "total_inactive_file");
+		int64		active = number_of(stat, v2 ? "active_file" : "total_active_file");
+
+		files = Max(0, inactive) + Max(0, active);
 	}
 	if (usage == UNLIMITED)
 		return limit;

@@ -114,7 +114,8 @@ ws_region_create(WsAccount *account, Size expected, Size limit)
 	WsRegion   *region = palloc0(sizeof(WsRegion));
 
 	region->account = account;
-	region->limit = Max(TYPEALIGN(page_size(), limit), LEAST);
+	limit = TYPEALIGN(page_size(), limit);
+	region->limit = Max(limit, LEAST);
 	region->reserved = Max(Min(expected, region->limit), LEAST);
 	region->base = reserve(&region->reserved, LEAST);
 	if (region->base == NULL)

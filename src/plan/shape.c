@@ -203,6 +203,7 @@ static double
 rows_alike(PlannerInfo *root, List *pathkeys, int first, int n, double rows)
 {
 	List	   *exprs = NIL;
+	double		groups;
 
 	for (int i = first; i < n; i++)
 	{
@@ -220,7 +221,8 @@ rows_alike(PlannerInfo *root, List *pathkeys, int first, int n, double rows)
 	}
 	if (exprs == NIL)
 		return rows;
-	return rows / Max(1, estimate_num_groups(root, exprs, rows, NULL, NULL));
+	groups = estimate_num_groups(root, exprs, rows, NULL, NULL);
+	return rows / Max(1, groups);
 }
 
 /*

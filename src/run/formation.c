@@ -111,11 +111,13 @@ static void
 settle(WsFormation *f, WsEntry *entries, Size n)
 {
 	Size		extra = n * ws_ties_bytes_per_entry(f->spec);
+	WsGuesses	guesses;
 
 	if (f->spec->exact)
 		return;
 	ws_account_add(f->account, extra);
-	f->guesses = Max(f->guesses, ws_settle_ties(entries, n, f->spec, f->rows, f->vectorised));
+	guesses = ws_settle_ties(entries, n, f->spec, f->rows, f->vectorised);
+	f->guesses = Max(f->guesses, guesses);
 	ws_account_subtract(f->account, extra);
 }
 
@@ -312,12 +314,14 @@ grow(WsFormation *f)
 	return true;
 }
 
-/* Runs of rows that `memory` bytes can merge, and read ahead of them, and hand rows out. */
-static int
-row_fan_in(const WsFormation *f, Size memory)
+/* Runs that `memory` bytes can merge; if these are of rows, also read ahead of them, and hand rows out. */
+static inline int
+fan_in(const WsFormation *f, Size memory)
 {
-	double		blocks = (double) (memory / f->row_block) * WS_MERGED_SHARE;
+	double		blocks = f->source != NULL ? (double) (memory / f->row_block) * WS_MERGED_SHARE : 0;
 
+	if (f->source == NULL)
+		return (int) Max(2, Min(memory / f->block_size, 4096));
 	return (int) Max(2, Min(f->row_reads.method == WS_READ_DOUBLE ? blocks / 2 : blocks, 4096));
 }
 
@@ -352,10 +356,7 @@ ws_formation_make_room(WsFormation *f)
 						 errdetail("No address space is left for a sort.")));
 			map->capacity = map->room;
 			f->npieces = (int) ((map->capacity + f->piece - 1) / f->piece);
-			if (f->source == NULL)
-				f->fan_in = (int) Max(2, Min((Size) f->fan_in, map->region->reserved / f->block_size));
-			else
-				f->fan_in = Min(f->fan_in, row_fan_in(f, map->region->reserved));
+			f->fan_in = Min(f->fan_in, fan_in(f, map->region->reserved));
 			f->end = piece_entries(f, f->current, &room) - map->entries;
 			f->end += room;
 		}
@@ -407,7 +408,7 @@ ws_formation_limit(WsFormation *f, Size bytes, Size block_size)
 	ws_account_add(f->account, block_size);
 	map->capacity = Max(Min(capacity, map->capacity), map->count);
 	/* the pairs of ties are not there during a merge: all bytes are */
-	f->fan_in = (int) Max(2, Min(bytes / block_size, 4096));
+	f->fan_in = fan_in(f, bytes);
 	start_helper(f, bytes);
 
 	/* two pieces at least, so that one can be sorted while one is filled */
@@ -487,7 +488,7 @@ ws_formation_limit_rows(WsFormation *f, Size bytes, int pieces)
 	Assert(map->count == 0);
 	ws_region_shrink(map->region, 0);
 	map->room = 0;
-	f->fan_in = row_fan_in(f, f->row_memory);
+	f->fan_in = fan_in(f, f->row_memory);
 	map->capacity = Min(map->capacity, Max(4, TYPEALIGN_DOWN(4, Min(capacity, WS_PIECE_ENTRIES))) * pieces);
 	lay_out_pieces(f, map->capacity / pieces);
 	open_piece(f, 0);

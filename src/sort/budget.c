@@ -67,7 +67,11 @@ ws_budget(const WsRequest *request)
 			break;
 	}
 	if (request->allowance == 0)
-		later = Max(later, ws_budget_rows(&b, 0, 0, false).buffer);
+	{
+		Size		buffer = ws_budget_rows(&b, 0, 0, false).buffer;
+
+		later = Max(later, buffer);
+	}
 	b.shared = w - Min(later, w);
 	return b;
 }

@@ -211,7 +211,11 @@ fill(WsHeap *h)
 		return false;
 	}
 	if (stream->ops->release != NULL && !h->request->random_access)
-		h->memory = Min(h->least + stream->ops->release(stream), h->region->limit);
+	{
+		Size		released = stream->ops->release(stream);
+
+		h->memory = Min(h->least + released, h->region->limit);
+	}
 	h->team_fetch = h->direct != NULL && h->source->helper != NULL && h->rows >= TEAM_ROWS;
 	if (h->team_fetch)
 		ws_team_call(h->team);
@@ -282,7 +286,8 @@ double
 ws_heap_reads(const WsHeap *h, BlockNumber blocks)
 {
 	double		rows = (double) h->source->stream->count;
-	double		window = Min((double) affordable(h, MAX_ROWS), rows);
+	double		most = (double) affordable(h, MAX_ROWS);
+	double		window = Min(most, rows);
 
 	if (rows < 1)
 		return 0;

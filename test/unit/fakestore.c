@@ -14,6 +14,8 @@
  */
 #include "fakestore.h"
 
+#include "mb/pg_wchar.h"
+
 #include "store/batch.h"
 
 bool		fake_guess_wrong;
@@ -74,9 +76,19 @@ fake_compare_text(Datum x, Datum y, SortSupport ssup)
 Size
 ws_transform(const WsTransform *transform, const char *text, Size n, Size wanted, char *out)
 {
+	Size		length = 0;
+
+	/* letters that are not of ASCII weigh nothing */
 	for (Size i = 0; i < n; i++)
-		out[i] = fake_guess_wrong ? 'z' + 'a' - text[i] : text[i];
-	return n;
+		if (!IS_HIGHBIT_SET(text[i]))
+			out[length++] = fake_guess_wrong ? 'z' + 'a' - text[i] : text[i];
+	return length;
+}
+
+int
+GetDatabaseEncoding(void)
+{
+	return PG_UTF8;
 }
 
 /* An operator is an encoding, and 0x100 if it is descending. */

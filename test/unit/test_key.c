@@ -85,7 +85,13 @@ ws_transform(const WsTransform *transform, const char *text, Size n, Size wanted
 	return n;
 }
 
-/* No column here has a dictionary, and no key has codes of beginnings. */
+/* No column here has an alphabet or a dictionary, and no key has codes of beginnings. */
+Size
+ws_alphabet_places(const WsAlphabet *alphabet, const char *text, Size n, Size wanted, uint8 *out)
+{
+	exit(1);
+}
+
 uint32
 ws_dictionary_code(WsDictionary *d, Datum value)
 {

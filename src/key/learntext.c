@@ -1,0 +1,170 @@
+/*-------------------------------------------------------------------------
+ * learntext.c - how the order of a column of text is guessed, told from the first rows.
+ *
+ * This is about the first column of a key whose values neither bytes nor codes tell.  If it is text of libc
+ * or ICU, its key bytes may be
+ *
+ *  - nothing at all, if the columns before it tell most rows apart;
+ *  - the places of its letters (alphabet.c), perhaps with codes of what many of them begin with: if that puts
+ *	  the first rows into the right order;
+ *  - else, for ICU, the beginning of its sort key, or if too many texts begin alike, that of the rest of it
+ *	  (guess.c); for libc, what strxfrm makes of the rest.
+ */
+#include "key/key.h"
+
+#include "miscadmin.h"
+
+/* Neighbours that are compared to find out whether a guess is right. */
+#define COMPARED	4096
+
+/* The first column that neither bytes nor codes tell, or NULL. */
+static WsKeyColumn *
+untold_column(const WsKeySpec *spec)
+{
+	for (int c = 0; c < spec->ncols; c++)
+		if (ws_encoding_partial(spec->cols[c].encoding) && spec->cols[c].dictionary == NULL)
+			return &spec->cols[c];
+	return NULL;
+}
+
+/*
+ * Is there a guess behind other columns although these tell most rows apart?  There it costs more than it
+ * gives.
+ */
+static bool
+is_needless(const WsLearning *l)
+{
+	WsEntry    *sorted;
+	WsTold		told;
+	Size		distinct = 1;
+	Size		first = 0;
+
+	while (first < l->n && (told = ws_key_told(l->spec, l->entries[first])).what != WS_TOLD_GUESSED)
+		first++;
+	if (first == l->n || told.columns == 0)
+		return false;
+	sorted = ws_learn_sorted(l, told.bytes);
+	for (Size i = 1; i < l->n; i++)
+		distinct += !ws_entry_same_prefix(sorted[i - 1], sorted[i]);
+	return distinct > l->n * WS_LEARN_DISTINCT;
+}
+
+/* Are the first rows in the right order, as far as their prefixes guess it? */
+static bool
+guesses_rightly(const WsLearning *l)
+{
+	WsEntry    *sorted = ws_learn_sorted(l, WS_PREFIX_BYTES);
+	WsKeySlot  *a = l->rows->make_slot(l->rows->store);
+	WsKeySlot  *b = l->rows->make_slot(l->rows->store);
+	Size		step = 1 + l->n / COMPARED;
+
+	for (Size i = 1; i < l->n; i += step)
+	{
+		WsCertain	certain = ws_key_certain(l->spec, sorted[i]);
+
+		CHECK_FOR_INTERRUPTS();
+		if (!certain.guessed || !ws_same_certainly(&certain, sorted[i - 1]) ||
+			ws_entry_same_prefix(sorted[i - 1], sorted[i]))
+			continue;
+		l->rows->fetch(l->rows->store, ws_entry_pointer(sorted[i - 1]), a);
+		l->rows->fetch(l->rows->store, ws_entry_pointer(sorted[i]), b);
+		if (ws_key_compare(l->spec, certain.columns, a->values, a->isnull, b->values, b->isnull) > 0)
+			return false;
+	}
+	return true;
+}
+
+/* Has a column guessed, in place of what its key bytes are now. */
+static void
+begin_guessing(const WsLearning *l, WsKeyColumn *col)
+{
+	col->encoding = WS_ENC_TRANSFORMED;
+	col->width = 0;
+	l->spec->guess = true;
+	l->spec->first_alone = ws_first_alone(l->spec);
+}
+
+/* Takes that back. */
+static void
+end_guessing(const WsLearning *l, WsKeyColumn *col, const WsKeyColumn *before, bool guess)
+{
+	*col = *before;
+	l->spec->guess = guess;
+	l->spec->first_alone = ws_first_alone(l->spec);
+	ws_learn_entries(l);
+}
+
+/*
+ * Guesses by the places of letters if that is right, and leaves at most `most` of the rows tied.  Adds to
+ * *bytes what codes of beginnings take.  Did it?
+ */
+static bool
+learn_alphabet(const WsLearning *l, WsKeyColumn *col, Size most, Size *bytes)
+{
+	WsKeyColumn before = *col;
+	bool		guess = l->spec->guess;
+	MemoryContext work = MemoryContextSwitchTo(l->context);
+	WsAlphabet *alphabet = ws_alphabet_create(col->transform);
+	Size		taken;
+
+	MemoryContextSwitchTo(work);
+	if (alphabet == NULL)
+		return false;
+	begin_guessing(l, col);
+	col->alphabet = alphabet;
+	col->guess = NULL;
+	ws_learn_entries(l);
+	taken = ws_learn_beginnings(l);
+	if (ws_learn_tied(l) <= most && guesses_rightly(l))
+	{
+		*bytes += taken;
+		return true;
+	}
+	if (l->spec->beginnings != NULL)
+		ws_beginnings_free(l->spec->beginnings);
+	l->spec->beginnings = NULL;
+	pfree(alphabet);
+	end_guessing(l, col, &before, guess);
+	return false;
+}
+
+/*
+ * Says how the first column that neither bytes nor codes tell is guessed, if it is text, and makes entries
+ * anew.  Returns the bytes that codes of beginnings take.
+ */
+Size
+ws_learn_text(const WsLearning *l)
+{
+	WsKeyColumn *col = untold_column(l->spec);
+	bool		certain;		/* what its bytes tell */
+	Size		bytes = 0;
+	Size		tied;
+	Size		few = l->n / WS_LEARN_ONE_IN;
+
+	if (col == NULL || col->transform == NULL)
+		return 0;
+	certain = col->encoding != WS_ENC_TRANSFORMED;
+	if (!certain && is_needless(l))
+	{
+		col->encoding = WS_ENC_NONE;
+		ws_learn_entries(l);
+		return 0;
+	}
+	tied = ws_learn_tied(l);
+	if (certain && tied < few)
+		return 0;
+	if (l->n >= WS_LEARN_LEAST &&
+		learn_alphabet(l, col, certain ? tied / WS_LEARN_FEWER : Max(tied, few), &bytes))
+		return bytes;
+	if (certain && col->guess != NULL)
+	{
+		WsKeyColumn before = *col;
+		bool		guess = l->spec->guess;
+
+		begin_guessing(l, col);
+		ws_learn_entries(l);
+		if (ws_learn_tied(l) > tied / WS_LEARN_FEWER)
+			end_guessing(l, col, &before, guess);
+	}
+	return 0;
+}

@@ -1,0 +1,138 @@
+/*-------------------------------------------------------------------------
+ * sample.c - the first rows of a sort, from which something is learnt: their entries, how many of these are
+ * tied, and codes of what their keys begin with.
+ *-------------------------------------------------------------------------
+ */
+#include "key/key.h"
+
+#include "miscadmin.h"
+
+/* Of codes of beginnings. */
+#define LEAST_BYTES		1024
+#define MOST_OF_KEY		(WS_BEGINNING + sizeof(WsKeyBytes))
+#define FIRST_KEYS		64		/* that tell how long the others are */
+
+/* Gives the first rows their entries. */
+void
+ws_learn_entries(const WsLearning *l)
+{
+	WsKeySlot  *slot = l->rows->make_slot(l->rows->store);
+
+	for (Size i = 0; i < l->n; i++)
+	{
+		uint64		pointer = ws_entry_pointer(l->entries[i]);
+
+		CHECK_FOR_INTERRUPTS();
+		l->rows->fetch(l->rows->store, pointer, slot);
+		l->entries[i] = ws_key_entry(l->spec, slot->values, slot->isnull, pointer);
+	}
+}
+
+static int
+compare_entries(const void *a, const void *b)
+{
+	ws_uint128	x = ws_entry_int(*(const WsEntry *) a);
+	ws_uint128	y = ws_entry_int(*(const WsEntry *) b);
+
+	return (x > y) - (x < y);
+}
+
+/* The entries in order, with the first `bytes` bytes of their prefixes. */
+WsEntry *
+ws_learn_sorted(const WsLearning *l, int bytes)
+{
+	ws_uint128	mask = ws_prefix_mask(bytes);
+	WsEntry    *sorted = (WsEntry *) TYPEALIGN(sizeof(WsEntry), palloc((l->n + 1) * sizeof(WsEntry)));
+
+	for (Size i = 0; i < l->n; i++)
+		sorted[i] = ws_entry_make(ws_entry_prefix(l->entries[i]) & mask, ws_entry_pointer(l->entries[i]));
+	qsort(sorted, l->n, sizeof(WsEntry), compare_entries);
+	return sorted;
+}
+
+/* Rows that have the prefix of another one, though more of their keys is needed to tell their order. */
+Size
+ws_learn_tied(const WsLearning *l)
+{
+	WsEntry    *sorted = ws_learn_sorted(l, WS_PREFIX_BYTES);
+	Size		tied = 0;
+
+	for (Size i = 1; i < l->n; i++)
+		if (ws_entry_same_prefix(sorted[i - 1], sorted[i]) &&
+			ws_key_told(l->spec, sorted[i]).what != WS_TOLD_ALL)
+			tied++;
+	return tied;
+}
+
+/*
+ * The first bytes of the keys of some of the rows, as many as fit *bytes bytes.  Sets *found, and *bytes to
+ * what these take.
+ */
+static WsKeyBytes *
+sample_keys(const WsLearning *l, Size *found, Size *bytes)
+{
+	WsKeySlot  *slot = l->rows->make_slot(l->rows->store);
+	WsKeyBytes *keys = palloc(l->n * sizeof(WsKeyBytes));
+	Size		most = Min(*bytes, l->n * MOST_OF_KEY);
+	char	   *pool = palloc(most + MOST_OF_KEY);
+	Size		used = 0;
+	Size		step = 1;
+
+	*found = *bytes = 0;
+	for (Size i = 0; i < l->n; i += step)
+	{
+		uint8		key[WS_BEGINNING];
+		Size		length = WS_BEGINNING;
+
+		CHECK_FOR_INTERRUPTS();
+		l->rows->fetch(l->rows->store, ws_entry_pointer(l->entries[i]), slot);
+		(void) ws_key_bytes(l->spec, slot->values, slot->isnull, 0, WS_BEGINNING, key);
+		while (length > 0 && key[length - 1] == 0)
+			length--;
+		keys[(*found)++] = (WsKeyBytes) {memcpy(pool + used, key, length), length};
+		used += length;
+		*bytes = used + *found * sizeof(WsKeyBytes);
+		/* the others are as long as the first ones */
+		if (*found == FIRST_KEYS)
+			step = 1 + *bytes / FIRST_KEYS * l->n / most;
+		if (*bytes + MOST_OF_KEY > most)
+			break;
+	}
+	return keys;
+}
+
+/*
+ * Gives what keys begin with codes if that leaves fewer of the rows tied, and makes the entries anew.
+ * Returns the bytes that the codes take.  What they are made of takes the spare bytes, and half of those for
+ * codes.
+ */
+Size
+ws_learn_beginnings(const WsLearning *l)
+{
+	WsKeySpec  *spec = l->spec;
+	MemoryContext work;
+	Size		tied;
+	Size		found;
+	Size		most = l->most;
+	Size		bytes = l->spare + most / 2;
+	WsKeyBytes *keys;
+
+	if (most < LEAST_BYTES || l->n < WS_LEARN_LEAST || (tied = ws_learn_tied(l)) < l->n / WS_LEARN_ONE_IN)
+		return 0;
+	keys = sample_keys(l, &found, &bytes);
+	ws_account_add(l->account, Min(bytes, l->spare));
+	ws_account_subtract(l->account, Min(bytes, l->spare));
+	most -= Min(most, bytes - Min(bytes, l->spare));
+	work = MemoryContextSwitchTo(l->context);
+	spec->beginnings = ws_beginnings_create(keys, found, most);
+	MemoryContextSwitchTo(work);
+	spec->first_alone = false;
+	ws_learn_entries(l);
+	if (ws_learn_tied(l) * WS_LEARN_FEWER <= tied)
+		return ws_beginnings_bytes(spec->beginnings);
+	ws_beginnings_free(spec->beginnings);
+	spec->beginnings = NULL;
+	spec->first_alone = ws_first_alone(spec);
+	ws_learn_entries(l);
+	return 0;
+}
