@@ -1,0 +1,71 @@
+#!/usr/bin/python3
+"""Text of several languages, guessed by the places of its letters: also where letters count together, where
+one counts as two, where a letter is new, and where the first rows do not show any of that."""
+
+import os
+import tempfile
+
+import common
+from common import check, healthy, rows, session, skip, uses
+from locales import make_locale
+
+LOCALES = ['de_DE', 'sv_SE', 'ja_JP', 'cs_CZ', 'hu_HU', 'da_DK', 'fr_CA']
+ICU = ['sv-x-icu', 'cs-x-icu', 'und-x-icu']
+WORD = "translate(substr(md5(i::text), 1, 4 + i %% 5), '0123456789', '%s')"
+TEXTS = {
+    'words': WORD % 'ghijklmnop',
+    'words of Latin letters': WORD % 'äöüßøåñçžœ',
+    'words that begin with capitals': 'initcap(%s)' % (WORD % 'ghijklmnøå'),
+    'words of two cases': WORD % 'ABCDEFéÉøØ',
+    'letters that count together': "substr('chcsaalldzsz', 1 + 2 * (i % 6), 2) || " + WORD % 'chszaadlyg',
+    'paths': "'/srv/Öffentlich/' || i * 7919 % 40 || '/straße-' || i * 104729 % 50 || '/' || md5(i::text)",
+    'paths of two cases': "'/srv/' || CASE i % 2 WHEN 0 THEN 'Data/' ELSE 'data/' END || i * 7919 % 5000",
+    'other letters': "substr('aйяあ漢–“€z', 1 + i % 9, 1) || i * 7919 % 50 || substr('жñ—¼', 1 + i % 4, 1) || i % 90",
+    'letters that weigh nothing': "'item' || repeat(chr(1 + i % 3), i % 4) || i * 7919 % 3000 || chr(173) || i % 9",
+    'letters that count together, later': "CASE WHEN i > 17000 THEN substr('chaa', 1 + 2 * (i % 2), 2) ELSE 'b' END"
+                                          ' || ' + WORD % 'ghijklmnop',
+    'letters that count as two, later': "CASE WHEN i > 17000 THEN 'kæßœ' WHEN i % 2 = 0 THEN 'kaes' ELSE 'kaet' END"
+                                        ' || i * 7919 % 5000',
+}
+ORDERS = ['t, i', 't DESC NULLS LAST, i', 'n, p, i', 'n DESC, t, i']
+SETTINGS = [{'work_mem': '64kB', 'wiscsort.sort_threads': '0'}, {'work_mem': '1MB'}]
+
+
+def compare(cluster, name):
+    for number, order in enumerate(ORDERS):
+        query = 'SELECT i, t FROM x ORDER BY ' + order
+        wanted = rows(common.core(cluster), query)
+        settings = SETTINGS[number % len(SETTINGS)]
+        cur = session(cluster, **({'work_mem': settings['work_mem']} if common.options.core else settings))
+        uses(cur, query)
+        check(rows(cur, query) == wanted, '%s by %s, %s' % (name, order, settings['work_mem']), settings)
+        cur.connection.close()
+
+
+def several():
+    with tempfile.TemporaryDirectory(prefix='wiscsort-locale-') as place:
+        made = [name for name in LOCALES if not make_locale(place, name)]
+        if not made:
+            skip('text under libc collations', 'no locale can be made')
+        os.environ['LOCPATH'] = place
+        with common.server() as cluster:
+            cur = common.core(cluster)
+            for name in made:
+                cur.execute('CREATE COLLATION %s (provider = libc, locale = \'%s.utf8\')' % (name, name))
+            for name, text in TEXTS.items():
+                cur.execute('DROP TABLE IF EXISTS s')
+                cur.execute('CREATE TABLE s AS SELECT i, i % 10 AS n, ' + text + ' AS v'
+                            ' FROM generate_series(1, ' + ('20000' if 'later' in name else '5000') + ') i')
+                for collation in made + ICU:
+                    cur.execute('DROP TABLE IF EXISTS x')
+                    cur.execute('CREATE TABLE x (i int, n smallint, t text COLLATE "%s", p char(60) COLLATE "%s")' %
+                                ((collation.lower() if collation in made else collation,) * 2))
+                    cur.execute('INSERT INTO x SELECT i, n, nullif(v, \'\'), left(v, 60) FROM s')
+                    cur.execute('ANALYZE x')
+                    compare(cluster, '%s in %s' % (name, collation))
+            healthy(cluster, 'alphabets')
+        del os.environ['LOCPATH']
+
+
+if __name__ == '__main__':
+    common.run([several])
