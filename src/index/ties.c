@@ -18,8 +18,8 @@
  *	  from the rows.
  *  - If the order of its bytes can be guessed (key/transform.c): as by digits, behind what the group's
  *	  values begin with (key/guess.c), and after GUESSES_DEEP guesses by the comparators.  At the end each
- *	  row is compared with the one before it.  If one is out of order, the group is sorted by
- *	  the comparators.
+ *	  row is compared with the one before it.  If few are out of order, they are inserted where they
+ *	  belong; if many are, the group is sorted by the comparators.
  *  - If the prefixes themselves are a guess, that is done with all rows that have the same bytes before
  *	  the guess.  If it is wrong, it is wiped out of their prefixes.
  *
@@ -45,6 +45,8 @@
 #define MAX_DIGITS		8
 #define FAR_DIGITS		32		/* MAX_DIGITS where a row is dear to fetch, but less so in order */
 #define GUESSES_DEEP	3
+#define LETTERS_DEEP	16		/* the same by letters */
+#define MISPLACED_ONE_IN	8	/* rows that a guess has sorted, if its order is to be mended */
 #define GUESSED_ROWS	6		/* that are worth a guess */
 #define SAMPLED_ROWS	64		/* that show what all begin with */
 #define PREFETCH_ROWS	16
@@ -246,6 +248,103 @@ each_follows(Ties *t, const WsEntry *entries, Size n)
 }
 
 /*
+ * Takes rows out of an array that is nearly in order, so that what is left is: a row that is smaller than the
+ * one before it, or that one, if the row follows the one before that.  They are put into `dropped`, of which
+ * there is room for `most`; *ndropped says how many there are.  Returns how many are left; 0 if there would
+ * be more than `most`, and all rows are in the array then.
+ */
+static Size
+drop_misplaced(Ties *t, WsEntry *entries, Size n, WsEntry *dropped, Size most, Size *ndropped)
+{
+	int			slot = 0;		/* of the last one that is left */
+	WsKeySlot  *last = fetch(t, ws_entry_pointer(entries[0]), slot);
+	Size		left = 1;
+
+	*ndropped = 0;
+	for (Size i = 1; i < n; i++)
+	{
+		WsKeySlot  *key;
+
+		CHECK_FOR_INTERRUPTS();
+		if (i + PREFETCH_ROWS < n)
+			t->rows->prefetch(t->rows->store, ws_entry_pointer(entries[i + PREFETCH_ROWS]));
+		key = fetch(t, ws_entry_pointer(entries[i]), 1 - slot);
+		if (ws_key_compare(t->spec, t->told, last->values, last->isnull, key->values, key->isnull) <= 0)
+		{
+			entries[left++] = entries[i];
+			last = key;
+			slot = 1 - slot;
+			continue;
+		}
+		if (*ndropped == most)
+		{
+			memcpy(entries + left, dropped, most * sizeof(WsEntry));
+			return 0;
+		}
+		if (left > 1 &&
+			compare_keys(t, ws_entry_pointer(entries[left - 2]), ws_entry_pointer(entries[i]), t->told) <= 0)
+		{
+			dropped[(*ndropped)++] = entries[left - 1];
+			entries[left - 1] = entries[i];
+		}
+		else
+			dropped[(*ndropped)++] = entries[i];
+		slot = 0;
+		last = fetch(t, ws_entry_pointer(entries[left - 1]), slot);
+	}
+	return left;
+}
+
+/* Puts rows that are in order among others that are, behind which there is room. */
+static void
+insert_rows(Ties *t, WsEntry *entries, Size n, const WsEntry *rows, Size nrows)
+{
+	while (nrows > 0)
+	{
+		const WsEntry *row = &rows[--nrows];
+		Size		from = 0;
+		Size		to = n;
+
+		CHECK_FOR_INTERRUPTS();
+		while (from < to)
+		{
+			Size		middle = from + (to - from) / 2;
+
+			if (compare_rows(&entries[middle], row, t) > 0)
+				to = middle;
+			else
+				from = middle + 1;
+		}
+		memmove(entries + from + nrows + 1, entries + from, (n - from) * sizeof(WsEntry));
+		entries[from + nrows] = *row;
+		n = from;
+	}
+}
+
+/*
+ * Puts rows into order that a guess has sorted, and returns whether they were.  Few that are misplaced are
+ * taken out, and inserted again (drop-merge sort: Ernerfeldt, 2017).
+ */
+static bool
+mend(Ties *t, WsEntry *entries, Size n)
+{
+	Size		most = n / MISPLACED_ONE_IN + 1;
+	WsEntry    *dropped = MemoryContextAllocHuge(CurrentMemoryContext, most * sizeof(WsEntry));
+	Size		ndropped;
+	Size		left = drop_misplaced(t, entries, n, dropped, most, &ndropped);
+
+	if (left > 0 && ndropped > 0)
+	{
+		settle_by_comparator(t, dropped, ndropped);
+		insert_rows(t, entries, left, dropped, ndropped);
+	}
+	pfree(dropped);				/* the pairs may take all that is left */
+	if (left == 0)
+		settle_by_comparator(t, entries, n);
+	return ndropped == 0;
+}
+
+/*
  * Orders a group by a guess at the order of its first column that bytes do not tell, which is the `deep`-th
  * guess.  A first is verified, with all that are below it.
  */
@@ -294,8 +393,23 @@ settle_by_guess(Ties *t, WsEntry *group, Size n, int deep)
 	settle(t, group, n, deep + 1, GUESSES);
 	for (Size i = 0; i < n; i++)
 		group[i] = ws_entry_make(common, ws_entry_pointer(group[i]));
-	if (deep == 0 && !each_follows(t, group, n))
-		settle_by_comparator(t, group, n);
+	if (deep == 0)
+		(void) mend(t, group, n);
+}
+
+/*
+ * How many guesses are worth it for a group that has come to one of them by another: letters are cheap, until
+ * a text has no more of them.
+ */
+static int
+guesses_deep(const Ties *t, WsEntry entry)
+{
+	const WsKeyColumn *col = &t->spec->cols[t->told];
+	uint8		end = col->descending ? 0xFF : 0;
+
+	if (col->alphabet == NULL)
+		return GUESSES_DEEP;
+	return (uint8) ws_entry_prefix(entry) == end ? 0 : LETTERS_DEEP;
 }
 
 /* How to go on with a group that is equal in `digits` digits, and has come there by `way`. */
@@ -307,7 +421,7 @@ way_on(Ties *t, WsEntry entry, int digits, Way way)
 	Size		length;
 
 	if (way == GUESSES)
-		return digits <= GUESSES_DEEP ? GUESSES : COMPARISONS;
+		return digits <= guesses_deep(t, entry) ? GUESSES : COMPARISONS;
 	if (digits == 1)
 	{
 		WsTold		told = ws_key_told(t->spec, entry);
@@ -402,18 +516,16 @@ settle(Ties *t, WsEntry *entries, Size n, int digits, Way way)
 }
 
 /*
- * Verifies the order of rows that a guess has sorted.  If it is wrong, sorts them and wipes it out, which
- * leaves the prefix `wiped`.
+ * Verifies the order of rows that a guess has sorted.  If it is wrong, mends it, and wipes the guess out,
+ * which leaves the prefix `wiped`.
  */
 static bool
 verify(Ties *t, WsEntry *entries, Size n, ws_uint128 wiped)
 {
-	if (each_follows(t, entries, n))
+	if (mend(t, entries, n))
 		return true;
 	for (Size i = 0; i < n; i++)
 		entries[i] = ws_entry_make(wiped, ws_entry_pointer(entries[i]));
-	ws_sort_entries(entries, n, t->vectorised);
-	settle_by_comparator(t, entries, n);
 	return false;
 }
 

@@ -204,6 +204,9 @@ ws_key_abbreviation(const WsKeyColumn *col, Datum value)
 	return col->encoding == WS_ENC_NUMERIC ? ~(key ^ UINT64CONST(1) << 63) : key;
 }
 
+/* Key bytes behind a prefix that merges look at, before they leave a tie to the comparators. */
+#define WS_TIED_BYTES	40
+
 /* Key length when the bytes do not tell the whole order. */
 #define WS_KEY_UNBOUNDED	SIZE_MAX
 
@@ -370,6 +373,7 @@ typedef struct WsLearning
 extern void ws_learn_entries(const WsLearning *l);
 extern WsEntry *ws_learn_sorted(const WsLearning *l, int bytes);
 extern Size ws_learn_tied(const WsLearning *l);
+extern Size ws_learn_tied_apart(const WsLearning *l);
 extern Size ws_learn_beginnings(const WsLearning *l);
 
 /* ---- learntext.c: how text is guessed ---- */

@@ -17,6 +17,9 @@
 /* Neighbours that are compared to find out whether a guess is right. */
 #define COMPARED	4096
 
+/* What ICU's sort keys tell is certain: for a guess to be worth it, they must tie one in so many rows. */
+#define MANY_ONE_IN	4
+
 /* The first column that neither bytes nor codes tell, or NULL. */
 static WsKeyColumn *
 untold_column(const WsKeySpec *spec)
@@ -151,7 +154,7 @@ ws_learn_text(const WsLearning *l)
 		return 0;
 	}
 	tied = ws_learn_tied(l);
-	if (certain && tied < few)
+	if (certain && (tied < few || ws_learn_tied_apart(l) < l->n / MANY_ONE_IN))
 		return 0;
 	if (l->n >= WS_LEARN_LEAST &&
 		learn_alphabet(l, col, certain ? tied / WS_LEARN_FEWER : Max(tied, few), &bytes))

@@ -347,7 +347,7 @@ static void
 put_guess(Window *w, const WsKeyColumn *col, Datum value)
 {
 	WsGuess		none = {.col = col, .beginning = NULL, .common = 0};
-	uint8		bytes[WS_BEGINNING + WS_BEHIND_CODE];
+	uint8		bytes[WS_BEGINNING + WS_BEHIND_CODE + WS_TIED_BYTES];
 	Size		wanted = w->end - w->pos;
 
 	ws_guess_window(col->guess != NULL ? col->guess : &none, value, wanted, bytes);

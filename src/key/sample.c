@@ -64,6 +64,28 @@ ws_learn_tied(const WsLearning *l)
 	return tied;
 }
 
+/* Those whose keys are different, too. */
+Size
+ws_learn_tied_apart(const WsLearning *l)
+{
+	WsEntry    *sorted = ws_learn_sorted(l, WS_PREFIX_BYTES);
+	WsKeySlot  *a = l->rows->make_slot(l->rows->store);
+	WsKeySlot  *b = l->rows->make_slot(l->rows->store);
+	Size		tied = 0;
+
+	for (Size i = 1; i < l->n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (!ws_entry_same_prefix(sorted[i - 1], sorted[i]) ||
+			ws_key_told(l->spec, sorted[i]).what == WS_TOLD_ALL)
+			continue;
+		l->rows->fetch(l->rows->store, ws_entry_pointer(sorted[i - 1]), a);
+		l->rows->fetch(l->rows->store, ws_entry_pointer(sorted[i]), b);
+		tied += ws_key_compare(l->spec, 0, a->values, a->isnull, b->values, b->isnull) != 0;
+	}
+	return tied;
+}
+
 /*
  * The first bytes of the keys of some of the rows, as many as fit *bytes bytes.  Sets *found, and *bytes to
  * what these take.

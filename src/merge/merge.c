@@ -6,8 +6,8 @@
  *
  * Ties that the prefix does not settle are settled by the rows.  An entry that
  * wins or loses meets up to log2(sources) others on its way; its row is read
- * once: each source keeps the next WS_PREFIX_BYTES key bytes of its current
- * entry, or its key columns for the comparator.
+ * once: each source keeps the next WS_TIED_BYTES key bytes of its current
+ * entry, or its key columns for the comparator.  If prefixes guess by letters (key/alphabet.c), so do these.
  *
  * Where prefixes guess the order of keys, that would leave every match to the comparator.  So the final merge
  * goes by the guess, if it is right in every source: first once through, to compare each row with the one
@@ -55,8 +55,8 @@ tied_source(WsMerge *merge, const WsTreeNode *node, Size reach)
 	}
 	merge->rows->fetch(merge->rows->store, pointer, tied->slot);
 	if (reach > 0)
-		tied->complete = ws_key_window(merge->spec, tied->slot->values, tied->slot->isnull, reach,
-									   tied->window) <= reach + WS_PREFIX_BYTES;
+		tied->complete = ws_key_bytes(merge->spec, tied->slot->values, tied->slot->isnull, reach,
+									  WS_TIED_BYTES, tied->window) <= reach + WS_TIED_BYTES;
 	tied->pointer = pointer;
 	return tied;
 }
@@ -81,21 +81,25 @@ break_tie(void *arg, const WsTreeNode *a, const WsTreeNode *b)
 	WsTied	   *x;
 	WsTied	   *y;
 	const WsTold *told = told_of(merge, a->entry);
-	bool		bytes = told->what == WS_TOLD_IN_PART;
+	bool		guesses = told->what == WS_TOLD_GUESSED && !merge->wipes &&
+		merge->spec->cols[told->columns].alphabet != NULL;
+	bool		bytes = told->what == WS_TOLD_IN_PART || guesses;
 	int			cmp = 0;
 
 	if (told->what == WS_TOLD_ALL)
 		return 0;
-	merge->compared++;
 	merge->ties_lately = TIES_LATELY;
 	old = MemoryContextSwitchTo(merge->tie_context);
 	x = tied_source(merge, a, bytes ? told->reach : 0);
 	y = tied_source(merge, b, bytes ? told->reach : 0);
 	if (bytes)
-		cmp = memcmp(x->window, y->window, WS_PREFIX_BYTES);
+		cmp = memcmp(x->window, y->window, WS_TIED_BYTES);
 	if (cmp == 0 && !(bytes && x->complete))
+	{
+		merge->compared++;
 		cmp = ws_key_compare(merge->spec, told->columns, x->slot->values, x->slot->isnull,
 							 y->slot->values, y->slot->isnull);
+	}
 	MemoryContextSwitchTo(old);
 	return cmp;
 }

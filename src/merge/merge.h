@@ -28,7 +28,7 @@ typedef struct WsTied
 {
 	WsKeySlot  *slot;			/* NULL until the source's first tie */
 	uint64		pointer;		/* of the row whose bytes these are */
-	uint8		window[WS_PREFIX_BYTES];	/* key bytes behind the prefix */
+	uint8		window[WS_TIED_BYTES];	/* key bytes behind the prefix */
 	bool		complete;		/* the key ends in the window */
 } WsTied;
 
@@ -45,7 +45,7 @@ typedef struct WsMerge
 	WsSource   *sources;
 	WsTied	   *tied;			/* by source; NULL if prefixes are whole keys */
 	MemoryContext tie_context;	/* what comparators leave */
-	uint64		compared;		/* matches that prefixes did not decide */
+	uint64		compared;		/* matches that comparators decided */
 	int			ties_lately;	/* >0: rows are prefetched for ties */
 	WsEntry		last_tied;		/* an entry, and what its prefix tells */
 	WsTold		told;
