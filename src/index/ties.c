@@ -224,30 +224,6 @@ settle_by_digit(Ties *t, WsEntry *group, Size n, int digits)
 }
 
 /*
- * Has each row no smaller key than the one before it?  Reads each row once, and gives up at the first that
- * has.
- */
-static bool
-each_follows(Ties *t, const WsEntry *entries, Size n)
-{
-	WsKeySlot *last = fetch(t, ws_entry_pointer(entries[0]), 0);
-
-	for (Size i = 1; i < n; i++)
-	{
-		WsKeySlot *key;
-
-		if (i + PREFETCH_ROWS < n)
-			t->rows->prefetch(t->rows->store, ws_entry_pointer(entries[i + PREFETCH_ROWS]));
-		key = fetch(t, ws_entry_pointer(entries[i]), i % 2);
-		if (ws_key_compare(t->spec, t->told, last->values, last->isnull, key->values, key->isnull) > 0)
-			return false;
-		last = key;
-		CHECK_FOR_INTERRUPTS();
-	}
-	return true;
-}
-
-/*
  * Takes rows out of an array that is nearly in order, so that what is left is: a row that is smaller than the
  * one before it, or that one, if the row follows the one before that.  They are put into `dropped`, of which
  * there is room for `most`; *ndropped says how many there are.  Returns how many are left; 0 if there would
@@ -278,10 +254,11 @@ drop_misplaced(Ties *t, WsEntry *entries, Size n, WsEntry *dropped, Size most, S
 		}
 		if (*ndropped == most)
 		{
-			memcpy(entries + left, dropped, most * sizeof(WsEntry));
+			for (Size d = 0; d < most; d++)
+				entries[left + d] = dropped[d];
 			return 0;
 		}
-		if (left > 1 &&
+		if (left == 1 ||
 			compare_keys(t, ws_entry_pointer(entries[left - 2]), ws_entry_pointer(entries[i]), t->told) <= 0)
 		{
 			dropped[(*ndropped)++] = entries[left - 1];
@@ -293,6 +270,18 @@ drop_misplaced(Ties *t, WsEntry *entries, Size n, WsEntry *dropped, Size most, S
 		last = fetch(t, ws_entry_pointer(entries[left - 1]), slot);
 	}
 	return left;
+}
+
+/*
+ * Has each row no smaller key than the one before it?  Reads each row once, and gives up at the first that
+ * has.
+ */
+static bool
+each_follows(Ties *t, WsEntry *entries, Size n)
+{
+	Size		none;
+
+	return drop_misplaced(t, entries, n, NULL, 0, &none) > 0;
 }
 
 /* Puts rows that are in order among others that are, behind which there is room. */

@@ -9,8 +9,10 @@
  * and those that do not count on the first level have none.  What a text is guessed by are the places of its
  * letters, which are bytes that beginnings can have codes for (beginnings.c).
  *
- * Another letter is transformed when it comes, and gets the place between those that it is between, of which
- * there is one left everywhere.
+ * Another letter is transformed when it comes.  It may weigh as much as one of them, or nothing.  Else it
+ * gets the place between those that it is between, of which there is one left everywhere, and ends the guess:
+ * it may be any of several letters.  So does the MOST_TRANSFORMED-th such letter of a text, because
+ * transforming takes long.
  *
  * It is a guess, because there are collations in which letters together have a weight of their own (ch in
  * Czech): learning looks whether it is right (learntext.c), and all of it is verified (index/ties.c).
@@ -26,7 +28,7 @@
 #define MOST_PLACES	2			/* of a letter */
 #define WEIGHT		16			/* bytes of a letter's weights that are looked at */
 #define MOST_WEIGHTS	127		/* whose places, and those between, are bytes above 0 */
-#define LEVEL_END	1			/* behind the weights of the first level */
+#define MOST_TRANSFORMED	4	/* letters of a text */
 
 /* What a letter weighs on the first level: bytes that are compared as memcmp does, zero beyond the end. */
 typedef struct Weight
@@ -57,7 +59,7 @@ weight_of(const WsTransform *transform, const char *text, Size n)
 {
 	char		out[WS_TRANSFORMED];
 	Size		length = ws_transform(transform, text, n, WEIGHT, out);
-	const char *end = memchr(out, LEVEL_END, Min(length, WEIGHT));
+	const char *end = memchr(out, WS_LEVEL_END, Min(length, WEIGHT));
 	Weight		weight = {{0}};
 
 	memcpy(weight.bytes, out, end != NULL ? (Size) (end - out) : Min(length, WEIGHT));
@@ -91,7 +93,7 @@ compare_weights(const void *a, const void *b)
 	return memcmp(a, b, sizeof(Weight));
 }
 
-/* The place of a known weight, or of the gap where it would be. */
+/* The place of a weight: even if it is known, else odd, which is the gap where it would be. */
 static uint8
 place_among(const WsAlphabet *alphabet, Weight weight)
 {
@@ -183,9 +185,12 @@ ws_alphabet_create(const WsTransform *transform)
 	return NULL;
 }
 
-/* Writes the places of one letter of several bytes to `out`, and returns how many these are. */
+/*
+ * Writes the places of one letter of several bytes to `out`, and returns how many these are.  Counts in
+ * *transformed if it had to be transformed; MOST_TRANSFORMED there ends the guess.
+ */
 static Size
-place_letter(const WsAlphabet *alphabet, const char *text, Size n, uint8 out[MOST_PLACES])
+place_letter(const WsAlphabet *alphabet, const char *text, Size n, uint8 out[MOST_PLACES], int *transformed)
 {
 	int			letter = n == 2 ? (text[0] & 0x1F) << 6 | (text[1] & 0x3F) : LETTERS;
 	Weight		weight;
@@ -196,8 +201,13 @@ place_letter(const WsAlphabet *alphabet, const char *text, Size n, uint8 out[MOS
 		return (out[0] != 0) + (out[1] != 0);
 	}
 	weight = weight_of(alphabet->transform, text, n);
+	(*transformed)++;
+	if (weight.bytes[0] == 0)
+		return 0;
 	out[0] = place_among(alphabet, weight);
-	return weight.bytes[0] != 0;
+	if (out[0] % 2 != 0)
+		*transformed = MOST_TRANSFORMED;
+	return 1;
 }
 
 /* Writes the places of a text's letters to `out`, `wanted` at most.  Returns how many these are. */
@@ -205,22 +215,22 @@ Size
 ws_alphabet_places(const WsAlphabet *alphabet, const char *text, Size n, Size wanted, uint8 *out)
 {
 	Size		placed = 0;
+	int			transformed = 0;
 
-	for (Size i = 0; i < n && placed < wanted;)
+	for (Size i = 0; i < n && placed < wanted && transformed < MOST_TRANSFORMED;)
 	{
 		uint8		places[MOST_PLACES];
-		Size		bytes = 1;
+		Size		bytes;
 		Size		found;
 
 		if (!IS_HIGHBIT_SET(text[i]))
 		{
-			places[0] = alphabet->places[(uint8) text[i++]][0];
-			out[placed] = places[0];
-			placed += places[0] != 0;
+			out[placed] = alphabet->places[(uint8) text[i++]][0];
+			placed += out[placed] != 0;
 			continue;
 		}
 		bytes = letter_bytes(text + i, n - i);
-		found = place_letter(alphabet, text + i, bytes, places);
+		found = place_letter(alphabet, text + i, bytes, places, &transformed);
 		for (Size j = 0; j < found && placed < wanted; j++)
 			out[placed++] = places[j];
 		i += bytes;

@@ -251,6 +251,7 @@ extern bool ws_key_is_text(Oid sortop, bool *padded);
 
 /* ---- transform.c: guesses at the order of text ---- */
 #define WS_TRANSFORMED	1024	/* bytes of a transformed text at most */
+#define WS_LEVEL_END	1		/* behind its weights of the first level, in ICU and most locales of libc */
 
 typedef struct WsTransform WsTransform;
 
@@ -362,6 +363,7 @@ typedef struct WsLearning
 	Size		spare;			/* bytes that may be taken meanwhile, */
 	WsAccount  *account;		/* and are counted here */
 	MemoryContext context;		/* of what is learnt */
+	WsEntry    *sorted;			/* room for the entries once more */
 } WsLearning;
 
 #define WS_LEARN_DISTINCT	0.75	/* a column with more different values in so many rows has too many */
@@ -371,7 +373,7 @@ typedef struct WsLearning
 
 /* ---- sample.c: the first rows ---- */
 extern void ws_learn_entries(const WsLearning *l);
-extern WsEntry *ws_learn_sorted(const WsLearning *l, int bytes);
+extern const WsEntry *ws_learn_sorted(const WsLearning *l, int bytes);
 extern Size ws_learn_tied(const WsLearning *l);
 extern Size ws_learn_tied_apart(const WsLearning *l);
 extern Size ws_learn_beginnings(const WsLearning *l);

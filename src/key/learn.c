@@ -204,7 +204,7 @@ ws_key_learn(WsKeySpec *spec, const WsKeyRows *rows, WsEntry *entries, Size n, S
 {
 	MemoryContext context = CurrentMemoryContext;
 	MemoryContext work = AllocSetContextCreate(context, "WiscSort learning", ALLOCSET_SMALL_SIZES);
-	WsLearning	l = {spec, rows, entries, n, most, spare, account, context};
+	WsLearning	l = {spec, rows, entries, n, most, spare, account, context, NULL};
 	bool		goes_on = true;
 	Size		bytes = 0;
 	int			columns = 0;
@@ -216,6 +216,7 @@ ws_key_learn(WsKeySpec *spec, const WsKeyRows *rows, WsEntry *entries, Size n, S
 			spec->cols[c].dictionary = ws_dictionary_create(&spec->cols[c], &spec->compare[c],
 															most / columns);
 	MemoryContextSwitchTo(work);
+	l.sorted = (WsEntry *) TYPEALIGN(sizeof(WsEntry), palloc((n + 1) * sizeof(WsEntry)));
 	rows->ready(rows->store);
 	if (columns > 0)
 		collect(spec, rows, entries, n);

@@ -37,7 +37,7 @@ untold_column(const WsKeySpec *spec)
 static bool
 is_needless(const WsLearning *l)
 {
-	WsEntry    *sorted;
+	const WsEntry *sorted;
 	WsTold		told;
 	Size		distinct = 1;
 	Size		first = 0;
@@ -56,7 +56,7 @@ is_needless(const WsLearning *l)
 static bool
 guesses_rightly(const WsLearning *l)
 {
-	WsEntry    *sorted = ws_learn_sorted(l, WS_PREFIX_BYTES);
+	const WsEntry *sorted = ws_learn_sorted(l, WS_PREFIX_BYTES);
 	WsKeySlot  *a = l->rows->make_slot(l->rows->store);
 	WsKeySlot  *b = l->rows->make_slot(l->rows->store);
 	Size		step = 1 + l->n / COMPARED;

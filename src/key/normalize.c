@@ -348,7 +348,9 @@ put_guess(Window *w, const WsKeyColumn *col, Datum value)
 {
 	WsGuess		none = {.col = col, .beginning = NULL, .common = 0};
 	uint8		bytes[WS_BEGINNING + WS_BEHIND_CODE + WS_TIED_BYTES];
-	Size		wanted = w->end - w->pos;
+	/* letters are cheap, and transforming is not */
+	Size		most = col->alphabet != NULL ? sizeof(bytes) : WS_PREFIX_BYTES - w->pos;
+	Size		wanted = Min(w->end - w->pos, most);
 
 	ws_guess_window(col->guess != NULL ? col->guess : &none, value, wanted, bytes);
 	put_bytes(w, bytes, wanted, 0);

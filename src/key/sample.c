@@ -37,24 +37,23 @@ compare_entries(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The entries in order, with the first `bytes` bytes of their prefixes. */
-WsEntry *
+/* The entries in order, with the first `bytes` bytes of their prefixes.  Valid until asked for again. */
+const WsEntry *
 ws_learn_sorted(const WsLearning *l, int bytes)
 {
 	ws_uint128	mask = ws_prefix_mask(bytes);
-	WsEntry    *sorted = (WsEntry *) TYPEALIGN(sizeof(WsEntry), palloc((l->n + 1) * sizeof(WsEntry)));
 
 	for (Size i = 0; i < l->n; i++)
-		sorted[i] = ws_entry_make(ws_entry_prefix(l->entries[i]) & mask, ws_entry_pointer(l->entries[i]));
-	qsort(sorted, l->n, sizeof(WsEntry), compare_entries);
-	return sorted;
+		l->sorted[i] = ws_entry_make(ws_entry_prefix(l->entries[i]) & mask, ws_entry_pointer(l->entries[i]));
+	qsort(l->sorted, l->n, sizeof(WsEntry), compare_entries);
+	return l->sorted;
 }
 
 /* Rows that have the prefix of another one, though more of their keys is needed to tell their order. */
 Size
 ws_learn_tied(const WsLearning *l)
 {
-	WsEntry    *sorted = ws_learn_sorted(l, WS_PREFIX_BYTES);
+	const WsEntry *sorted = ws_learn_sorted(l, WS_PREFIX_BYTES);
 	Size		tied = 0;
 
 	for (Size i = 1; i < l->n; i++)
@@ -68,7 +67,7 @@ ws_learn_tied(const WsLearning *l)
 Size
 ws_learn_tied_apart(const WsLearning *l)
 {
-	WsEntry    *sorted = ws_learn_sorted(l, WS_PREFIX_BYTES);
+	const WsEntry *sorted = ws_learn_sorted(l, WS_PREFIX_BYTES);
 	WsKeySlot  *a = l->rows->make_slot(l->rows->store);
 	WsKeySlot  *b = l->rows->make_slot(l->rows->store);
 	Size		tied = 0;

@@ -33,9 +33,6 @@
 #define SOURCE_BYTES(wanted)	((wanted) + 2)
 #define SOURCE_LIMIT			256
 
-/* What strxfrm puts behind the weights of the first level, in most locales. */
-#define LEVEL_END				1
-
 struct WsTransform
 {
 	const WsIcu *icu;			/* ICU's sort keys, if not NULL */
@@ -205,7 +202,7 @@ ws_transform(const WsTransform *transform, const char *text, Size n, Size wanted
 		if (result >= WS_TRANSFORMED)
 			most = length / 2;
 		else if (length < n && asked < most &&
-				 (result < wanted || memchr(out, LEVEL_END, wanted) != NULL))
+				 (result < wanted || memchr(out, WS_LEVEL_END, wanted) != NULL))
 			asked *= 2;			/* what followed would be weights of another level */
 		else
 			return result;

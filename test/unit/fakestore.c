@@ -18,7 +18,7 @@
 
 #include "store/batch.h"
 
-bool		fake_guess_wrong;
+int			fake_guess_wrong;
 bool		fake_store_keeps;
 
 #define INT8	WS_ENC_INT8
@@ -77,11 +77,16 @@ Size
 ws_transform(const WsTransform *transform, const char *text, Size n, Size wanted, char *out)
 {
 	Size		length = 0;
+	int			sum = 0;
+	bool		wrong;
 
+	for (Size i = 0; i < n; i++)
+		sum += text[i];
+	wrong = fake_guess_wrong > 0 && sum % fake_guess_wrong == 0;
 	/* letters that are not of ASCII weigh nothing */
 	for (Size i = 0; i < n; i++)
 		if (!IS_HIGHBIT_SET(text[i]))
-			out[length++] = fake_guess_wrong ? 'z' + 'a' - text[i] : text[i];
+			out[length++] = wrong ? 'z' + 'a' - text[i] : text[i];
 	return length;
 }
 

@@ -59,7 +59,7 @@ extern void fake_free(FakeTable *table);
 extern WsEntry fake_entry(const FakeTable *table, const WsKeySpec *spec, Size row);
 extern uint32 *fake_sorted(const FakeTable *table, const FakeKey *key);
 
-extern bool fake_guess_wrong;	/* what is guessed of text is not its order */
+extern int	fake_guess_wrong;	/* of one text in so many, what is guessed is not its order; 0: of none */
 extern bool fake_store_keeps;	/* the store's rows are never written */
 
 #endif							/* WS_UNIT_FAKESTORE_H */
