@@ -24,11 +24,14 @@ TEXTS = {
     'letters that weigh nothing': "'item' || repeat(chr(1 + i % 3), i % 4) || i * 7919 % 3000 || chr(173) || i % 9",
     'letters that count together, later': "CASE WHEN i > 17000 THEN substr('chaa', 1 + 2 * (i % 2), 2) ELSE 'b' END"
                                           ' || ' + WORD % 'ghijklmnop',
+    # each run is in order, but not all together
+    'letters that count together, later, in runs of their own':
+        "'same beginning ' || CASE i / 500 WHEN 16 THEN 'ch' WHEN 39 THEN 'd' ELSE 'b' END || md5(i::text)",
     'letters that count as two, later': "CASE WHEN i > 17000 THEN 'kæßœ' WHEN i % 2 = 0 THEN 'kaes' ELSE 'kaet' END"
                                         ' || i * 7919 % 5000',
 }
 ORDERS = ['t, i', 't DESC NULLS LAST, i', 'n, p, i', 'n DESC, t, i']
-SETTINGS = [{'work_mem': '64kB', 'wiscsort.sort_threads': '0'}, {'work_mem': '1MB'}]
+SETTINGS = [{'work_mem': '64kB', 'wiscsort.sort_threads': '0'}, {'work_mem': '256kB'}, {'work_mem': '1MB'}]
 
 
 def compare(cluster, name):
