@@ -18,9 +18,10 @@
  *	  code of the gap between its neighbours, which all values there share.  The comparator settles
  *	  their ties.  No value gets a code of its own there any more.
  *
- * A value's place is found by its hint, eight bytes that compare as it does, or nearly: an abbreviation,
- * or what strxfrm makes of a text.  The comparator is asked about the neighbours, and about all if these
- * are not its neighbours.
+ * A value's place is found by its *hint*, eight bytes: an abbreviation, which is certain where two of them
+ * differ, or a guess at a text's order.  Of a guess, the comparator is asked about the neighbours, and about
+ * all if these are not its neighbours.  In the key of a value that shares the code of a gap, its hint
+ * follows, without the bytes that the hints of the neighbours have in common.
  *
  * Different bytes may be equal values (1.0 and 1.00): they get the same code.
  *
@@ -32,6 +33,7 @@
 
 #include "common/hashfn.h"
 #include "miscadmin.h"
+#include "port/pg_bitutils.h"
 #include "port/pg_bswap.h"
 #include "utils/memutils.h"
 
@@ -78,6 +80,7 @@ struct WsDictionary
 	int			learnt;			/* values from the first rows */
 	uint32		last;			/* number of the value that was added last */
 	uint64		recurred;		/* rows with values added since */
+	WsHint		hint;			/* of the last value that got the code of a gap */
 	bool		gap_used;		/* as in Known: before the first */
 };
 
@@ -315,22 +318,19 @@ compare_known(const uint32 *a, const uint32 *b, WsDictionary *d)
 #define ST_DEFINE
 #include "lib/sort_template.h"
 
-/* Eight bytes that compare as a value does, or nearly; 0 where nothing is known. */
+/* The first bytes of what the key has for a value without a code, in their order; 0 where there are none. */
 static uint64
-hint_of(const WsDictionary *d, Datum value, const char *bytes, Size length)
+hint_of(const WsDictionary *d, Datum value)
 {
 	const WsKeyColumn *col = d->col;
 	uint64		hint = 0;
 
 	if (col->encoding == WS_ENC_TRANSFORMED)
 	{
-		char		out[WS_TRANSFORMED];
-		Size		transformed = ws_transform(col->transform, bytes, length, sizeof(hint), out);
-
-		memcpy(&hint, out, Min(transformed, sizeof(hint)));
-		hint = pg_ntoh64(hint);
+		ws_guess_of(col, value, sizeof(hint), (uint8 *) &hint);
+		return pg_ntoh64(hint);
 	}
-	else if (col->abbreviate != NULL)
+	if (col->abbreviate != NULL)
 		hint = ws_key_abbreviation(col, value);
 	return col->descending ? ~hint : hint;
 }
@@ -359,10 +359,7 @@ ws_dictionary_number(WsDictionary *d, int code_bytes)
 	for (int i = 0; i < d->nvalues; i++)
 	{
 		Known	   *v = &d->values[d->order[i]];
-		Size		length;
-		const char *bytes = bytes_of(d->col, &v->datum, &length);
 
-		v->hint = hint_of(d, v->datum, bytes, length);
 		if (i == 0 || compare_values(d, known(d, d->nordered - 1)->datum, v->datum) != 0)
 		{
 			code += d->distance;
@@ -372,21 +369,36 @@ ws_dictionary_number(WsDictionary *d, int code_bytes)
 		CHECK_FOR_INTERRUPTS();
 	}
 	d->last = PG_UINT32_MAX;
+	(void) ws_dictionary_hint_values(d);
 }
 
-/* The first of the ordered values in [low, high) whose hint is not below `hint`, or above it with `above`. */
-static int
-place_by_hint(const WsDictionary *d, uint64 hint, bool above)
+/* Gives values their hints, anew if guesses at the column have changed.  Are they in the values' order? */
+bool
+ws_dictionary_hint_values(WsDictionary *d)
 {
-	int			low = 0;
+	bool		ascend = true;
+
+	for (int i = 0; i < d->nvalues; i++)
+	{
+		d->values[i].hint = hint_of(d, d->values[i].datum);
+		CHECK_FOR_INTERRUPTS();
+	}
+	for (int i = 1; i < d->nordered; i++)
+		ascend &= known(d, i - 1)->hint <= known(d, i)->hint;
+	return ascend;
+}
+
+/* The first of the ordered values from `low` whose hint is not below `hint`. */
+static int
+place_by_hint(const WsDictionary *d, uint64 hint, int low)
+{
 	int			high = d->nordered;
 
 	while (low < high)
 	{
 		int			middle = (low + high) / 2;
-		uint64		h = known(d, middle)->hint;
 
-		if (h < hint || (above && h == hint))
+		if (known(d, middle)->hint < hint)
 			low = middle + 1;
 		else
 			high = middle;
@@ -400,13 +412,18 @@ place_by_hint(const WsDictionary *d, uint64 hint, bool above)
 static int
 place_of(const WsDictionary *d, Datum value, uint64 hint, bool *equal)
 {
-	int			low = place_by_hint(d, hint, false);
-	int			high = place_by_hint(d, hint, true);
+	int			low = place_by_hint(d, hint, 0);
+	int			high = low;
 
-	if (low > 0 && compare_values(d, known(d, low - 1)->datum, value) >= 0)
-		low = 0;
-	if (high < d->nordered && compare_values(d, known(d, high)->datum, value) <= 0)
-		high = d->nordered;
+	if (low < d->nordered && known(d, low)->hint == hint)
+		high = hint == PG_UINT64_MAX ? d->nordered : place_by_hint(d, hint + 1, low);
+	if (d->col->encoding == WS_ENC_TRANSFORMED)
+	{
+		if (low > 0 && compare_values(d, known(d, low - 1)->datum, value) >= 0)
+			low = 0;
+		if (high < d->nordered && compare_values(d, known(d, high)->datum, value) <= 0)
+			high = d->nordered;
+	}
 	*equal = false;
 	while (low < high)
 	{
@@ -443,12 +460,19 @@ code_between(const WsDictionary *d, int i)
 	return (uint32) (low + ((high - low) / 2 & ~1));
 }
 
+/* Bytes that two hints begin with alike. */
+static inline int
+bytes_in_common(uint64 a, uint64 b)
+{
+	return a == b ? (int) sizeof(a) : (63 - pg_leftmost_one_pos64(a ^ b)) / BITS_PER_BYTE;
+}
+
 /* The code of a value that is not in the dictionary: it is added if that is possible, and pays. */
 static uint32
 code_of_new(WsDictionary *d, Datum value, const char *bytes, Size length, uint32 hash)
 {
 	MemoryContext old = MemoryContextSwitchTo(d->work);
-	uint64		hint = hint_of(d, value, bytes, length);
+	uint64		hint = hint_of(d, value);
 	bool		equal;
 	int			i = place_of(d, value, hint, &equal);
 	int			added = d->nvalues - d->learnt;
@@ -476,6 +500,9 @@ code_of_new(WsDictionary *d, Datum value, const char *bytes, Size length, uint32
 	if (equal)
 		return code;
 	*gap_used = true;
+	d->hint.bits = hint;
+	d->hint.passed = bytes_in_common(i > 0 ? known(d, i - 1)->hint : 0,
+									 i < d->nordered ? known(d, i)->hint : PG_UINT64_MAX);
 	return (i > 0 ? known(d, i - 1)->code : 0) + 1;
 }
 
@@ -503,4 +530,11 @@ ws_dictionary_code(WsDictionary *d, Datum original)
 		code = code_of_new(d, value, bytes, length, hash);
 	put_away(value, original);
 	return code;
+}
+
+/* The hint of the value whose code was asked for last, if that was the code of a gap. */
+WsHint
+ws_dictionary_hint(const WsDictionary *d)
+{
+	return d->hint;
 }

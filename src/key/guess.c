@@ -129,3 +129,12 @@ ws_guess_window(const WsGuess *guess, Datum value, Size wanted, uint8 *out)
 			out[i] ^= 0xFF;
 	free_detoasted(text, value);
 }
+
+/* The same for a value of a column, whose beginning counts if the column has one. */
+void
+ws_guess_of(const WsKeyColumn *col, Datum value, Size wanted, uint8 *out)
+{
+	WsGuess		none = {.col = col, .beginning = NULL, .common = 0};
+
+	ws_guess_window(col->guess != NULL ? col->guess : &none, value, wanted, out);
+}

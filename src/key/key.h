@@ -273,6 +273,7 @@ typedef struct WsGuess
 extern void ws_guess_begin(WsGuess *guess, const WsKeyColumn *col, Datum value);
 extern void ws_guess_add(WsGuess *guess, Datum value);
 extern void ws_guess_window(const WsGuess *guess, Datum value, Size wanted, uint8 *out);
+extern void ws_guess_of(const WsKeyColumn *col, Datum value, Size wanted, uint8 *out);
 
 /* ---- alphabet.c: the same from letters alone ---- */
 typedef struct WsAlphabet WsAlphabet;
@@ -294,12 +295,22 @@ extern Datum ws_icu_abbreviate(Datum original, SortSupport ssup);
 /* ---- dictionary.c: codes of values whose comparison is dear ---- */
 typedef struct WsDictionary WsDictionary;
 
+
+/* Where about in its gap a value is: bytes of it that all values there have can be passed over. */
+typedef struct WsHint
+{
+	uint64		bits;
+	int			passed;			/* of its 8 bytes */
+} WsHint;
+
 extern WsDictionary *ws_dictionary_create(const WsKeyColumn *col, SortSupport compare, Size most);
 extern bool ws_dictionary_learn(WsDictionary *d, Datum value);
 extern int	ws_dictionary_values(const WsDictionary *d);
 extern Size ws_dictionary_bytes(const WsDictionary *d);
 extern void ws_dictionary_number(WsDictionary *d, int code_bytes);
+extern bool ws_dictionary_hint_values(WsDictionary *d);
 extern uint32 ws_dictionary_code(WsDictionary *d, Datum value);
+extern WsHint ws_dictionary_hint(const WsDictionary *d);
 extern void ws_dictionary_free(WsDictionary *d);
 
 /* Is it the code of one value, and not of a gap between two? */

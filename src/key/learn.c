@@ -102,6 +102,7 @@ ws_key_learnt(const WsKeySpec *spec)
 	{
 		learnt.coded += spec->cols[c].dictionary != NULL;
 		learnt.guessed += spec->cols[c].encoding == WS_ENC_TRANSFORMED &&
+			spec->cols[c].dictionary == NULL &&
 			(spec->cols[c].guess != NULL || spec->cols[c].alphabet != NULL);
 	}
 	return learnt;
@@ -174,6 +175,24 @@ collect(WsKeySpec *spec, const WsKeyRows *rows, const WsEntry *entries, Size n)
 			drop(&spec->cols[c]);
 }
 
+/*
+ * Has letters say where among the known values others are, if they say it rightly of the known ones: that is
+ * cheaper than transforming.
+ */
+static void
+hint_by_letters(WsKeyColumn *col, MemoryContext context)
+{
+	MemoryContext work = MemoryContextSwitchTo(context);
+
+	col->alphabet = ws_alphabet_create(col->transform);
+	MemoryContextSwitchTo(work);
+	if (col->alphabet == NULL || ws_dictionary_hint_values(col->dictionary))
+		return;
+	pfree(col->alphabet);
+	col->alphabet = NULL;
+	(void) ws_dictionary_hint_values(col->dictionary);
+}
+
 /* Would the whole key fit the prefix with codes of so many bytes? */
 static bool
 fits(const WsKeySpec *spec, int code_bytes)
@@ -241,6 +260,8 @@ ws_key_learn(WsKeySpec *spec, const WsKeyRows *rows, WsEntry *entries, Size n, S
 		if (values <= FEW_VALUES && !fits(spec, SHORTEST + 1) && fits(spec, SHORTEST))
 			col->code_bytes = SHORTEST;
 		ws_dictionary_number(col->dictionary, col->code_bytes);
+		if (col->encoding == WS_ENC_TRANSFORMED)
+			hint_by_letters(col, context);
 		bytes += most / columns;
 	}
 	l.most -= Min(l.most, bytes);

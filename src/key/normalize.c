@@ -342,29 +342,41 @@ put_inet(Window *w, const inet_struct *inet, uint8 invert)
 	put_bytes(w, inet->ipaddr + network, bytes - network, invert);
 }
 
-/* Appends the guess at a text's order. */
+/* Appends the guess at a text's order, without its first bytes. */
 static void
-put_guess(Window *w, const WsKeyColumn *col, Datum value)
+put_guess(Window *w, const WsKeyColumn *col, Datum value, Size without)
 {
-	WsGuess		none = {.col = col, .beginning = NULL, .common = 0};
-	uint8		bytes[WS_BEGINNING + WS_BEHIND_CODE + WS_TIED_BYTES];
+	uint8		bytes[sizeof(uint64) + WS_BEGINNING + WS_BEHIND_CODE + WS_TIED_BYTES];
 	/* letters are cheap, and transforming is not */
-	Size		most = col->alphabet != NULL ? sizeof(bytes) : WS_PREFIX_BYTES - w->pos;
+	Size		most = col->alphabet != NULL ? sizeof(bytes) - without : WS_PREFIX_BYTES - w->pos;
 	Size		wanted = Min(w->end - w->pos, most);
 
-	ws_guess_window(col->guess != NULL ? col->guess : &none, value, wanted, bytes);
-	put_bytes(w, bytes, wanted, 0);
+	ws_guess_of(col, value, without + wanted, bytes);
+	put_bytes(w, bytes + without, wanted, 0);
 }
 
-/* Appends the code of a value that is in a dictionary, or of the gap where it would be.  Is it exact? */
+/* Appends the code of a value, or that of a gap and the value's hint.  Is it a code of its own? */
 static bool
 put_code(Window *w, const WsKeyColumn *col, Datum value)
 {
 	uint32		code = ws_dictionary_code(col->dictionary, value);
+	WsHint		hint;
 
 	for (int i = col->code_bytes - 1; i >= 0; i--)
 		put_byte(w, (uint8) (code >> (i * 8)));
-	return ws_code_is_exact(code);
+	if (ws_code_is_exact(code))
+		return true;
+	if (col->encoding == WS_ENC_NONE || (col->encoding == WS_ENC_TRANSFORMED && w->pos > WS_LAST_GUESS))
+		return false;
+	hint = ws_dictionary_hint(col->dictionary);
+	if (col->alphabet != NULL)
+		put_guess(w, col, value, hint.passed);
+	else
+	{
+		hint.bits = pg_hton64(hint.bits);
+		put_bytes(w, (const uint8 *) &hint.bits + hint.passed, sizeof(hint.bits) - hint.passed, 0);
+	}
+	return false;
 }
 
 /* Appends one non-null value.  A column that tells_null also says `next_null` of the next. */
@@ -434,12 +446,16 @@ key_bytes(const WsKeySpec *spec, const Datum *values, const bool *isnull, Size s
 				unexpected_null();
 			continue;
 		}
-		if (col->dictionary != NULL && put_code(&w, col, values[att]))
-			continue;
+		if (col->dictionary != NULL)
+		{
+			if (put_code(&w, col, values[att]))
+				continue;
+			return WS_KEY_UNBOUNDED;
+		}
 		if (col->encoding == WS_ENC_TRANSFORMED)
 		{
 			if (w.pos <= WS_LAST_GUESS)
-				put_guess(&w, col, values[att]);
+				put_guess(&w, col, values[att], 0);
 		}
 		else if (col->encoding != WS_ENC_NONE)
 			put_value(&w, col, values[att], told && isnull[col[1].attno - 1]);

@@ -98,6 +98,12 @@ ws_dictionary_code(WsDictionary *d, Datum value)
 	exit(1);
 }
 
+WsHint
+ws_dictionary_hint(const WsDictionary *d)
+{
+	exit(1);
+}
+
 Size
 ws_beginnings_reach(const WsBeginnings *b)
 {
