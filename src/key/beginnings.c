@@ -16,7 +16,8 @@
  * tells its beginning: nothing of the key is lost.
  *
  * A node is made only where keys of the sample that begin so are not told apart by the bytes that follow
- * the beginning of its parent.
+ * the beginning of its parent; or, if many keys are equal, where these bytes do not reach their ends: equal
+ * prefixes that do not tell the whole key are ties, which cost a look at the rows.
  *
  * Memory: as much as the caller allows, in CurrentMemoryContext.  Nothing is raised.
  *-------------------------------------------------------------------------
@@ -66,6 +67,7 @@ typedef struct Build
 {
 	const WsKeyBytes *keys;
 	const uint16 *common;		/* bytes that a key has in common with the one before it */
+	bool		whole;			/* prefixes should tell whole keys */
 	Size		least;			/* keys of a node */
 	int			most;			/* nodes */
 	int			nodes;
@@ -113,12 +115,15 @@ add_node(Build *b, int parent, Range range)
 	return true;
 }
 
-/* Are there keys in a range that the bytes behind a beginning of `length` bytes do not tell apart? */
+/* Are there keys in a range of which the bytes behind a beginning of `length` bytes do not tell enough? */
 static bool
 has_ties(const Build *b, Range range, Size length)
 {
-	for (Size i = range.from + 1; i < range.to; i++)
-		if (b->common[i] >= length + WS_BEHIND_CODE)
+	Size		told = length + WS_BEHIND_CODE;
+
+	for (Size i = range.from; i < range.to; i++)
+		if ((i > range.from && b->common[i] >= told) ||
+			(b->whole && b->keys[i].n >= told && b->keys[i].n < WS_BEGINNING))
 			return true;
 	return false;
 }
@@ -219,16 +224,18 @@ copy_trie(const Build *build)
 
 /*
  * Makes codes of what `keys`, a sample, begin with, in at most `most` bytes.  Sorts the keys, each of which
- * has WS_BEGINNING bytes at most and does not end with a zero byte.  Belongs to CurrentMemoryContext.
+ * has WS_BEGINNING bytes at most and does not end with a zero byte.  With `ends`, the bytes of keys tell
+ * their whole order.  Belongs to CurrentMemoryContext.
  */
 WsBeginnings *
-ws_beginnings_create(WsKeyBytes *keys, Size n, Size most)
+ws_beginnings_create(WsKeyBytes *keys, Size n, bool ends, Size most)
 {
 	MemoryContext context = CurrentMemoryContext;
 	MemoryContext work = AllocSetContextCreate(context, "WiscSort beginnings", ALLOCSET_DEFAULT_SIZES);
 	uint16	   *common;
 	WsBeginnings *result;
 	Build		b = {.keys = keys, .least = 2};
+	Size		equal = 0;
 
 	MemoryContextSwitchTo(work);
 	b.most = Max(1, Min(MOST_NODES, most / sizeof(Beginning)));
@@ -237,7 +244,11 @@ ws_beginnings_create(WsKeyBytes *keys, Size n, Size most)
 	b.common = common = palloc0((n + 1) * sizeof(uint16));
 	qsort(keys, n, sizeof(WsKeyBytes), compare_bytes);
 	for (Size i = 1; i < n; i++)
+	{
 		common[i] = in_common(&keys[i - 1], &keys[i]);
+		equal += common[i] == keys[i - 1].n && common[i] == keys[i].n;
+	}
+	b.whole = ends && equal > n / WS_LEARN_ONE_IN;
 	while (!add_nodes(&b, n) || trie_bytes(&b) > most)
 	{
 		/* the root alone always fits */
@@ -324,7 +335,9 @@ ws_beginnings_prefix(const WsBeginnings *b, const uint8 *key)
 			break;
 		}
 		label = b->labels + child->label - known;
-		if (memcmp(key + known, label + known, child->length - known) == 0)
+		/* most labels are of one byte */
+		if (child->length == known + 1 ||
+			memcmp(key + known, label + known, child->length - known) == 0)
 		{
 			node = child;
 			continue;

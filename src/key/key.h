@@ -334,7 +334,7 @@ typedef struct WsKeyBytes
 
 typedef struct WsBeginnings WsBeginnings;
 
-extern WsBeginnings *ws_beginnings_create(WsKeyBytes *keys, Size n, Size most);
+extern WsBeginnings *ws_beginnings_create(WsKeyBytes *keys, Size n, bool ends, Size most);
 extern int	ws_beginnings_count(const WsBeginnings *b);
 extern Size ws_beginnings_reach(const WsBeginnings *b);
 extern Size ws_beginnings_bytes(const WsBeginnings *b);

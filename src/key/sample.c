@@ -145,7 +145,7 @@ ws_learn_beginnings(const WsLearning *l)
 	ws_account_subtract(l->account, Min(bytes, l->spare));
 	most -= Min(most, bytes - Min(bytes, l->spare));
 	work = MemoryContextSwitchTo(l->context);
-	spec->beginnings = ws_beginnings_create(keys, found, most);
+	spec->beginnings = ws_beginnings_create(keys, found, !spec->comparator && !spec->guess, most);
 	MemoryContextSwitchTo(work);
 	spec->first_alone = false;
 	ws_learn_entries(l);

@@ -35,6 +35,8 @@ fault('children of a beginning before its gap', FILE, 'b->node[child].before = (
 fault('too many beginnings', FILE, 'if (b->nodes == b->most)', 'if (b->nodes > b->most + 100000)',
       'unit:test_beginnings', 'Then memory of the trie is overrun, which a sanitizer sees.')
 fault('bytes behind a part one too many', FILE, 'behind--;\nbreak;', 'break;', 'unit:test_beginnings')
+fault('keys never told to their ends', FILE, 'b.whole = ends && equal > n / WS_LEARN_ONE_IN;', 'b.whole = false;',
+      'unit:test_beginnings')
 FILE = 'key/sample.c'
 fault('codes of beginnings that leave all ties', FILE,
       'if (ws_learn_tied(l) * WS_LEARN_FEWER <= tied)\nreturn ws_beginnings_bytes(spec->beginnings);',

@@ -3,7 +3,8 @@
  *
  * Keys of many shapes, of which some are the sample and all others come later: they must have prefixes in
  * their order, and a prefix must give back as many bytes of its key as it tells.  What is made must
- * stay within the memory that was allowed, and must tell apart what the first ten bytes do not.
+ * stay within the memory that was allowed, and must tell apart what the first ten bytes do not, or tell whole
+ * keys where that was asked for.
  */
 #include "sorting.c"
 
@@ -17,6 +18,7 @@ typedef struct Shape
 	Size		most;			/* bytes */
 	int			(*make) (uint8 *key, uint64 random, int row);
 	double		told;			/* share of the keys that no other has the prefix of, at least */
+	double		whole;			/* of those that the prefix tells to their ends; not asked for if 0 */
 } Shape;
 
 static uint8 keys[KEYS][LONGEST];
@@ -27,7 +29,8 @@ static long wrong_order,
 			wrong_bytes;
 static Size bytes,
 			reach;
-static double told;
+static double told,
+			whole;
 
 static int
 nothing(uint8 *key, uint64 random, int row)
@@ -87,6 +90,15 @@ changing(uint8 *key, uint64 random, int row)
 	return row < 5000 ? addresses(key, random, row) : extremes(key, random, row);
 }
 
+/* As 'Surname123, Anna': 7,500 of them. */
+static int
+persons(uint8 *key, uint64 random, int row)
+{
+	static const char *const name[] = {"Anna", "Bert", "Carl", "Dora", "Emil"};
+
+	return snprintf((char *) key, WS_BEGINNING, "Surname%d, %s", (int) (random % 1500), name[random / 1500 % 5]);
+}
+
 /* Two integers of eight bytes, the first of which is small. */
 static int
 integers(uint8 *key, uint64 random, int row)
@@ -100,18 +112,21 @@ integers(uint8 *key, uint64 random, int row)
 }
 
 static const Shape shapes[] = {
-	{"no bytes at all", 1000, 100000, nothing, 0},
-	{"bytes at random", 4000, 100000, bytes_at_random, 0.8},
-	{"bytes that are extreme", 4000, 1000000, extremes, 0.5},
-	{"bytes that are extreme, little memory", 4000, 3000, extremes, 0.3},
-	{"addresses", 10000, 1000000, addresses, 0.95},
-	{"addresses, little memory", 10000, 5000, addresses, 0.0},
-	{"addresses, no memory", 10000, 1, addresses, 0.0},
-	{"addresses, two of them known", 2, 100000, addresses, 0.0},
-	{"few keys", 5000, 100000, few, 0.0},
-	{"200 equal bytes", 5000, 100000, longest, 0.99},
-	{"others later", 5000, 1000000, changing, 0.3},
-	{"integers", 10000, 1000000, integers, 0.99},
+	{"no bytes at all", 1000, 100000, nothing, 0, 0},
+	{"bytes at random", 4000, 100000, bytes_at_random, 0.8, 0},
+	{"bytes that are extreme", 4000, 1000000, extremes, 0.5, 0},
+	{"bytes that are extreme, little memory", 4000, 3000, extremes, 0.3, 0},
+	{"addresses", 10000, 1000000, addresses, 0.95, 0},
+	{"addresses, little memory", 10000, 5000, addresses, 0.0, 0},
+	{"addresses, no memory", 10000, 1, addresses, 0.0, 0},
+	{"addresses, two of them known", 2, 100000, addresses, 0.0, 0},
+	{"few keys", 5000, 100000, few, 0.0, 0},
+	{"200 equal bytes", 5000, 100000, longest, 0.99, 0},
+	{"others later", 5000, 1000000, changing, 0.3, 0},
+	{"integers", 10000, 1000000, integers, 0.99, 0},
+	{"persons", 5000, 1000000, persons, 0.05, 0.99},
+	{"persons, little memory", 5000, 3000, persons, 0.05, 0.05},
+	{"extreme bytes to their ends", 4000, 1000000, extremes, 0.5, 0.4},
 };
 
 static int
@@ -129,6 +144,7 @@ try_shape(void *arg)
 	WsKeyBytes *sample = palloc(s->sample * sizeof(WsKeyBytes));
 	WsBeginnings *b;
 	int			alone = 0;
+	int			ended = 0;
 
 	for (int i = 0; i < KEYS; i++)
 	{
@@ -144,7 +160,7 @@ try_shape(void *arg)
 			n--;
 		sample[i] = (WsKeyBytes) {keys[i], n};
 	}
-	b = ws_beginnings_create(sample, s->sample, s->most);
+	b = ws_beginnings_create(sample, s->sample, s->whole > 0, s->most);
 	bytes = ws_beginnings_bytes(b);
 	reach = ws_beginnings_reach(b);
 	wrong_order = wrong_bytes = 0;
@@ -156,6 +172,7 @@ try_shape(void *arg)
 
 		prefixes[i] = ws_beginnings_prefix(b, keys[i]);
 		n = ws_beginnings_expand(b, prefixes[i], back);
+		ended += n > lengths[i];
 		wrong_bytes += n < WS_BEHIND_CODE || n > reach || memcmp(back, keys[i], n) != 0;
 	}
 	for (int i = 1; i < KEYS; i++)
@@ -167,6 +184,7 @@ try_shape(void *arg)
 		alone += last != this && (i + 1 == KEYS || prefixes[order[i + 1]] != this);
 	}
 	told = (double) alone / KEYS;
+	whole = (double) ended / KEYS;
 	ws_beginnings_free(b);
 	pfree(sample);
 }
@@ -186,6 +204,9 @@ main(void)
 		/* the root is there in any case */
 		CHECK(bytes <= Max(s->most, 200), "%s: %zu bytes of %zu", s->name, bytes, s->most);
 		CHECK(told >= s->told, "%s: %.2f of the keys are told apart, of %.2f", s->name, told, s->told);
+		if (s->whole > 0)
+			CHECK(whole >= s->whole, "%s: %.2f of the keys are told to their ends, of %.2f", s->name, whole,
+				  s->whole);
 	}
 	return failures != 0;
 }
