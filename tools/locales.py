@@ -5,6 +5,7 @@ import shutil
 import subprocess
 
 SOURCES = '/usr/share/i18n/locales'
+RULES = ('en_US', 'de_DE', 'sv_SE', 'ja_JP')    # locales whose orders differ
 
 
 def make_locale(place, name='en_US'):
@@ -17,3 +18,14 @@ def make_locale(place, name='en_US'):
                            os.path.join(place, name + '.utf8')], stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True)
     return made.stdout if made.returncode != 0 else None
+
+
+def make_locales(place):
+    """The same for all of RULES."""
+    reasons = [make_locale(place, name) for name in RULES]
+    return next((reason for reason in reasons if reason is not None), None)
+
+
+def collation(name):
+    """The statement that creates the collation of one of them."""
+    return 'CREATE COLLATION "%s.utf8" (provider = libc, locale = \'%s.utf8\')' % (name, name)

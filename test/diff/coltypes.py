@@ -9,6 +9,9 @@ values of the table is compared, see gen.py.
 
 import datetime
 import ipaddress
+import random
+
+from locales import RULES
 
 ALPHABETS = ['ab', 'aAbB', 'abcdefghijklmnopqrstuvwxyz', 'aäAÄáÁzZéßÅåøo', 'a b-c_D.0',
              '0123456789', 'éè日本語😀zα', '\x01~aé']
@@ -354,6 +357,13 @@ def text_type(rng, names):
     exact = deterministic and not bpchar
     if bpchar:
         exprs = [(e, False) for e, _ in exprs if 'md5' not in e and 'convert' not in e]
+    # what was added later draws for itself, so that most seeds stay what they were
+    other = random.Random(str(rng.getstate()))
+    if 'en_US' in clause:
+        clause = clause.replace('en_US', other.choice([n for n in RULES if n + '.utf8' in names]))
+    if kind == 'text' and deterministic and 'citext' in names and other.random() < 0.2:
+        kind = decl = 'citext'
+        exact, exprs, deterministic = False, [('length({c})', True)], False
     kind += clause.replace(' COLLATE ', '/').replace('"', '')
     result = Type(kind, decl + clause, text(rng, limit, spaces=bpchar, big=big),
                   exact=exact, exprs=exprs, pattern=deterministic)

@@ -21,7 +21,8 @@ from psycopg2.extensions import TRANSACTION_STATUS_IDLE
 import draws
 import gen
 import queries
-from session import DATABASES, LIBC, Lost
+from locales import RULES, collation
+from session import DATABASES, Lost
 
 DATABASE = 'wiscsort_reduced'
 
@@ -237,11 +238,13 @@ class Reducer:
         locale = next(how for name, how in DATABASES if name == database)
         text = '\n'.join(body + query.steps)
         setup = gen.setup(True, text)
-        if 'en_US.utf8' in text:
-            setup.append(LIBC)
-        if 'en_US.utf8' in text + locale:
-            lines += ['-- The server needs the locale en_US.utf8, of the system or of LOCPATH (make_locale',
-                      '-- in tools/locales.py).']
+        used = [name for name in RULES if name + '.utf8' in text + locale]
+        setup += [collation(name) for name in used if name + '.utf8' in text]
+        if used:
+            lines += ['-- The server needs locales, of the system or of LOCPATH: ' + ', '.join(used),
+                      '-- (make_locales in tools/locales.py).']
+        if 'citext' in text:
+            setup.append('CREATE EXTENSION citext')
         return '\n'.join(lines) + '\n' + ';\n'.join(
             ['DROP DATABASE IF EXISTS ' + DATABASE,
              'CREATE DATABASE %s TEMPLATE template0 %s' % (DATABASE, locale),

@@ -21,13 +21,14 @@ import queries
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, os.pardir, os.pardir, 'tools'))
 from cluster import Cluster  # noqa: E402
+from locales import RULES, collation  # noqa: E402
 
 AS_TEXT = psycopg2.extensions.new_type(tuple(psycopg2.extensions.string_types), 'AS_TEXT',
                                        psycopg2.extensions.UNICODE)
 DATABASES = [('plain', "LOCALE 'C'"), ('utf8', "LOCALE 'C.UTF-8'"),
              ('icu', "LOCALE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'en'"), ('libc', "LOCALE 'en_US.utf8'")]
-# in each, if the server can find the locale (run)
-LIBC = "CREATE COLLATION \"en_US.utf8\" (provider = libc, locale = 'en_US.utf8')"
+# in each, if the server has it; the locales are made by run
+ALSO = ['CREATE EXTENSION citext'] + [collation(name) for name in RULES]
 # for tables of many rows: some runs, buffers and windows of some size, the last piece kept in memory
 BETWEEN = ['128kB', '200kB', '400kB', '1MB', '2MB']
 SORT_NODE = re.compile(r'(^|->)\s*(Incremental )?Sort\b', re.M)
@@ -111,8 +112,9 @@ class Session:
                 icu = cur.fetchone()[0] > 0
                 for sql in gen.setup(icu):
                     cur.execute(sql)
-                self.cluster.psql(LIBC, database=name, check=False)
-                cur.execute('SELECT collname FROM pg_collation')
+                for sql in ALSO:
+                    self.cluster.psql(sql, database=name, check=False)
+                cur.execute("SELECT collname FROM pg_collation UNION SELECT extname FROM pg_extension")
                 self.ready[name] = {row[0] for row in cur}
                 cur.connection.close()
         return name

@@ -19,7 +19,7 @@ import common                           # noqa: E402
 import gen                              # noqa: E402
 import queries                          # noqa: E402
 from common import check, equal, server  # noqa: E402
-from locales import make_locale         # noqa: E402
+from locales import make_locales        # noqa: E402
 
 
 def reduced(seed, refuse, place, *more):
@@ -49,7 +49,7 @@ def wrong_answer():
         check(len(script) < 4000 and 'differs' in script, 'the script is small', script[:4000])
         equal([id_ in script for id_ in ('1685', '1463')], [True, True], 'the rows it needs are there')
         # the seed's database has a locale that the machine may lack, as the script says
-        if 'make_locale' in script and make_locale(place) is None:
+        if 'make_locale' in script and make_locales(place) is None:
             os.environ['LOCPATH'] = place
         with server() as cluster:
             done = cluster.psql(file=found[4])
