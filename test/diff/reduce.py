@@ -21,8 +21,7 @@ from psycopg2.extensions import TRANSACTION_STATUS_IDLE
 import draws
 import gen
 import queries
-from locales import RULES, collation
-from session import DATABASES, Lost
+from session import DATABASES, RULES, Lost, collation
 
 DATABASE = 'wiscsort_reduced'
 
