@@ -32,7 +32,7 @@
 #include "utils/rel.h"
 
 #define MAX_ROWS		WS_PIECE_ENTRIES
-#define GROUP			32		/* copies prefetched at one go */
+#define AHEAD			32		/* copies that the CPU has been asked for, or more */
 #define TEAM_ROWS		1024	/* windows that are worth a team */
 #define PART			((Size) 64 * 1024)	/* of the arena, for one side */
 #define REST_ROWS		4096	/* pointers taken at a time that nobody fetches */
@@ -302,14 +302,16 @@ ws_heap_stop(WsHeap *h)
 		ws_heap_order_stop(h->source);
 }
 
-/* Asks the CPU for copies that are handed out soon. */
+/*
+ * Asks the CPU for copies that are handed out soon, one for each row that is.  Unlike rows of a spool
+ * (window.c) they are in huge pages, so that no prefetch waits for a page walk, and many at a time would
+ * wait for one another.
+ */
 static inline void
 prefetch_copies(WsHeap *h)
 {
-	Size		end = Min(h->prefetched + GROUP, h->rows);
+	Size		end = Min(h->head + AHEAD, h->rows);
 
-	if (h->direct == NULL && !h->announced)
-		h->announced = ws_heap_announce(h);
 	for (Size i = h->prefetched; i < end; i++)
 	{
 		const char *row = h->arena + (Size) h->where[i] * MAXIMUM_ALIGNOF;
@@ -337,8 +339,9 @@ ws_heap_next(WsHeap *h, HeapTuple tuple)
 
 	if (unlikely(h->head >= h->rows) && !fill(h))
 		return false;
-	if (unlikely(h->prefetched < h->rows && h->prefetched <= h->head + GROUP))
-		prefetch_copies(h);
+	if (unlikely(h->direct == NULL && !h->announced && h->head % AHEAD == 0))
+		h->announced = ws_heap_announce(h);
+	prefetch_copies(h);
 	where = h->where[h->head++];
 	if (likely((where & WS_NO_ROOM) == 0))
 		row = h->arena + (Size) where * MAXIMUM_ALIGNOF;

@@ -175,8 +175,8 @@ static void
 touch_rows(WsHeap *h, const WsDirectBlock *blocks, int n)
 {
 	for (int i = 0; i < n; i++)
-		if (blocks[i].page != NULL)
-			ws_direct_touch(blocks[i].page, ws_pointer_offset(h->order[blocks[i].from].hi));
+		for (Size e = blocks[i].from; blocks[i].page != NULL && e < blocks[i].end; e++)
+			ws_direct_touch(blocks[i].page, ws_pointer_offset(h->order[e].hi));
 	for (int i = 0; i < n; i++)
 		for (Size e = blocks[i].from; blocks[i].page != NULL && e < blocks[i].end; e++)
 			ws_direct_touch_row(blocks[i].page, ws_pointer_offset(h->order[e].hi));
