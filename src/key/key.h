@@ -246,8 +246,18 @@ typedef struct WsKeyRows
 extern WsKeySpec *ws_keyspec_create(TupleDesc desc, int ncols, const AttrNumber *attnos,
 									const Oid *sortops, const Oid *collations,
 									const bool *nulls_first, const bool *notnull);
+
+/* ---- encoding.c ---- */
+extern Oid	ws_comparison_proc(Oid sortop, bool *descending);
+extern WsEncoding ws_comparison_encoding(Oid proc, Oid collation, int *width);
 extern WsEncoding ws_key_encoding(Oid sortop, Oid collation, bool *descending, int *width);
 extern bool ws_key_is_text(Oid sortop, bool *padded);
+extern void ws_init_sort_support(SortSupport ssup, AttrNumber attno, Oid sortop, Oid collation,
+								 bool nulls_first, bool abbreviate);
+extern void ws_find_abbreviation(WsKeyColumn *col, Oid sortop, Oid collation);
+
+/* ---- nested.c: abbreviated keys of arrays, ranges, multiranges and jsonb ---- */
+extern SortSupport ws_nested_create(Oid proc, Oid type, Oid collation);
 
 /* ---- transform.c: guesses at the order of text ---- */
 #define WS_TRANSFORMED	1024	/* bytes of a transformed text at most */
@@ -427,6 +437,8 @@ ws_inet_network_bytes(uint8 family, uint8 bits)
 
 extern WsEntry ws_key_entry(const WsKeySpec *spec, const Datum *values,
 							const bool *isnull, uint64 pointer);
+extern ws_uint128 ws_value_bits(const WsKeyColumn *col, Datum value);
+extern Size ws_value_bytes(const WsKeyColumn *col, Datum value, Size n, uint8 *out);
 extern Size ws_key_bytes(const WsKeySpec *spec, const Datum *values, const bool *isnull, Size skip,
 						 Size n, uint8 *out);
 extern Size ws_key_window(const WsKeySpec *spec, const Datum *values,

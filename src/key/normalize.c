@@ -22,7 +22,9 @@
  *	text under libc		strxfrm's bytes, which are a guess (transform.c)
  *	numeric, text under	core's abbreviated key (SortSupport), which is not
  *	ICU collations		decisive on ties
- *	any of these three	in front of that, or instead of it, a code (dictionary.c)
+ *	arrays, ranges,		one of the same kind (nested.c)
+ *	multiranges, jsonb
+ *	any of these	in front of that, or instead of it, a code (dictionary.c)
  *
  * Values that compare equal encode equal: otherwise the next column would
  * never decide.
@@ -422,6 +424,27 @@ put_value(Window *w, const WsKeyColumn *col, Datum value, bool next_null)
 		if ((Pointer) v != DatumGetPointer(value))
 			pfree(v);
 	}
+}
+
+/* A value of a column of fixed width, of any direction, as an integer of so many bytes. */
+ws_uint128
+ws_value_bits(const WsKeyColumn *col, Datum value)
+{
+	return fixed_bits(col, value);
+}
+
+/*
+ * Writes the first n bytes that a value has in a key to `out`, with zeros behind its end.  Returns how many
+ * bytes it has, as far as it was followed.
+ */
+Size
+ws_value_bytes(const WsKeyColumn *col, Datum value, Size n, uint8 *out)
+{
+	Window		w = {out, 0, n, 0};
+
+	memset(out, 0, n);
+	put_value(&w, col, value, false);
+	return w.pos;
 }
 
 /* What ws_key_bytes does. */

@@ -1,0 +1,183 @@
+/*-------------------------------------------------------------------------
+ * encoding.c - which types have key bytes.
+ *
+ * A type is recognised by what orders it, not by its name: the ordering
+ * operator leads to its btree family, and the family's comparison procedure
+ * for the operator's declared input type tells which encoding is right.
+ * That covers domains, varchar, and operator classes of other extensions
+ * that reuse core's procedures.  Of whatever is unknown, SortSupport may abbreviate
+ * values to 8 bytes (numeric, text under ICU collations), which go into the prefix.
+ *
+ * Enums stay with the comparator: their OIDs are in the order of the labels only
+ * as long as all are even, and ALTER TYPE ... ADD VALUE can add an odd one, which a
+ * function in the query may return, after the key specification has been made.
+ *
+ * Collations: only byte order (C, POSIX, builtin C, and C.UTF-8 of libc) is encoded.  strxfrm of
+ * libc is not trusted to agree with strcoll, as in core, but makes a guess (transform.c).
+ *-------------------------------------------------------------------------
+ */
+#include "key/key.h"
+
+#include "access/nbtree.h"
+#include "utils/fmgroids.h"
+
+/*
+ * The comparison procedure behind an ordering operator; *descending is set too.  InvalidOid
+ * if it is not one of a btree family.
+ */
+Oid
+ws_comparison_proc(Oid sortop, bool *descending)
+{
+	Oid			opfamily;
+	Oid			opcintype;
+
+	*descending = false;
+	if (!ws_ordering_op(sortop, &opfamily, &opcintype, descending))
+		return InvalidOid;
+	return get_opfamily_proc(opfamily, opcintype, opcintype, BTORDER_PROC);
+}
+
+/*
+ * The encoding of what a procedure compares under a collation; *width (bytes of the value, 0 if
+ * it varies) is set too.  WS_ENC_NONE when only the comparator can tell.
+ */
+WsEncoding
+ws_comparison_encoding(Oid proc, Oid collation, int *width)
+{
+	*width = 0;
+#define FIXED(enc, bytes)	do { *width = (bytes); return (enc); } while (0)
+	switch (proc)
+	{
+		case F_BTBOOLCMP:
+			FIXED(WS_ENC_BOOL, 1);
+		case F_BTCHARCMP:
+			FIXED(WS_ENC_CHAR, 1);
+		case F_BTINT2CMP:
+			FIXED(WS_ENC_INT2, 2);
+		case F_BTINT4CMP:
+		case F_DATE_CMP:
+			FIXED(WS_ENC_INT4, 4);
+		case F_BTOIDCMP:
+			FIXED(WS_ENC_UINT4, 4);
+		case F_BTINT8CMP:
+		case F_TIME_CMP:
+		case F_TIMESTAMP_CMP:
+		case F_TIMESTAMPTZ_CMP:
+		case F_CASH_CMP:
+			FIXED(WS_ENC_INT8, 8);
+		case F_PG_LSN_CMP:
+		case F_XID8CMP:
+			FIXED(WS_ENC_UINT8, 8);
+		case F_BTFLOAT4CMP:
+			FIXED(WS_ENC_FLOAT4, 4);
+		case F_BTFLOAT8CMP:
+			FIXED(WS_ENC_FLOAT8, 8);
+		case F_UUID_CMP:
+			FIXED(WS_ENC_BYTES, 16);
+		case F_MACADDR_CMP:
+			FIXED(WS_ENC_BYTES, 6);
+		case F_MACADDR8_CMP:
+			FIXED(WS_ENC_BYTES, 8);
+		case F_TIMETZ_CMP:
+			FIXED(WS_ENC_TIMETZ, 12);
+		case F_INTERVAL_CMP:
+			FIXED(WS_ENC_INTERVAL, 10);
+		case F_BTTIDCMP:
+			FIXED(WS_ENC_TID, 6);
+		case F_NUMERIC_CMP:
+			FIXED(WS_ENC_NUMERIC, 8);
+		case F_BYTEACMP:
+			return WS_ENC_BYTEA;
+		case F_BITCMP:
+		case F_VARBITCMP:
+			return WS_ENC_BIT;
+		case F_NETWORK_CMP:
+			return WS_ENC_INET;
+		case F_BTTEXT_PATTERN_CMP:
+			return WS_ENC_TEXT;
+		case F_BTBPCHAR_PATTERN_CMP:
+			return WS_ENC_BPCHAR;
+		case F_BTTEXTCMP:
+			return ws_collation_is_bytes(collation) ? WS_ENC_TEXT : WS_ENC_NONE;
+		case F_BPCHARCMP:
+			return ws_collation_is_bytes(collation) ? WS_ENC_BPCHAR : WS_ENC_NONE;
+		case F_BTNAMECMP:
+			return ws_collation_is_bytes(collation) ? WS_ENC_NAME : WS_ENC_NONE;
+		default:
+			return WS_ENC_NONE;
+	}
+#undef FIXED
+}
+
+/* The same for an ordering operator; *descending is set too. */
+WsEncoding
+ws_key_encoding(Oid sortop, Oid collation, bool *descending, int *width)
+{
+	return ws_comparison_encoding(ws_comparison_proc(sortop, descending), collation, width);
+}
+
+/* Adds a sort column to what is known of the width of all. */
+void
+ws_key_width_add(WsKeyWidth *all, Oid sortop, Oid collation, bool notnull)
+{
+	bool		descending;
+	int			width;
+	WsEncoding	encoding = ws_key_encoding(sortop, collation, &descending, &width);
+
+	all->fixed = all->fixed && width > 0 && !ws_encoding_partial(encoding);
+	all->decodable = all->decodable && ws_encoding_decodable(encoding);
+	all->bytes += width + (notnull ? 0 : 1);
+}
+
+/* Is it text, of whatever collation, that the operator orders? */
+bool
+ws_key_is_text(Oid sortop, bool *padded)
+{
+	bool		descending;
+	Oid			proc = ws_comparison_proc(sortop, &descending);
+
+	*padded = proc == F_BPCHARCMP;
+	return proc == F_BTTEXTCMP || proc == F_BPCHARCMP;
+}
+
+/* Sets up SortSupport for a column's values, in CurrentMemoryContext. */
+void
+ws_init_sort_support(SortSupport ssup, AttrNumber attno, Oid sortop, Oid collation,
+					 bool nulls_first, bool abbreviate)
+{
+	ssup->ssup_cxt = CurrentMemoryContext;
+	ssup->ssup_collation = collation;
+	ssup->ssup_nulls_first = nulls_first;
+	ssup->ssup_attno = attno;
+	ssup->abbreviate = abbreviate;
+	PrepareSortSupportFromOrderingOp(sortop, ssup);
+}
+
+/*
+ * Sets the encoding of a column that only its comparator can order wholly:
+ * SortSupport's abbreviated keys if it makes any that compare as integers.
+ */
+void
+ws_find_abbreviation(WsKeyColumn *col, Oid sortop, Oid collation)
+{
+	SortSupport ssup = palloc0(sizeof(SortSupportData));
+
+	ws_init_sort_support(ssup, col->attno, sortop, collation, col->nulls_first, true);
+	if (ssup->abbrev_converter == NULL ||
+		(col->encoding != WS_ENC_NUMERIC && ssup->comparator != ssup_datum_unsigned_cmp))
+	{
+		col->encoding = WS_ENC_NONE;
+		col->width = 0;
+		return;
+	}
+	if (col->encoding != WS_ENC_NUMERIC)
+		col->encoding = WS_ENC_ABBREVIATED;
+	col->width = sizeof(Datum);
+	col->abbreviate = ssup;
+	if (col->encoding == WS_ENC_ABBREVIATED && ws_key_is_text(sortop, &col->padded) &&
+		(col->icu = ws_icu_create(collation)) != NULL)
+	{
+		ssup->abbrev_converter = ws_icu_abbreviate;
+		ssup->ssup_extra = col;
+	}
+}
