@@ -61,6 +61,20 @@ extern void ws_install_why_hooks(void);
 /* ---- tiestats.c ---- */
 extern WsTieKeys ws_tie_keys(PlannerInfo *root, const Path *input, List *pathkeys, double tuples);
 
+/* The "<" operator of a key. */
+static inline Oid
+ws_less_than(const PathKey *pathkey)
+{
+	EquivalenceMember *em = linitial_node(EquivalenceMember, pathkey->pk_eclass->ec_members);
+
+	return get_opfamily_member(pathkey->pk_opfamily, em->em_datatype, em->em_datatype,
+							   BTLessStrategyNumber);
+}
+
+/* ---- nested.c ---- */
+extern bool ws_key_is_nested(const PathKey *pathkey);
+extern bool ws_nested_untold(PlannerInfo *root, const PathKey *pathkey);
+
 /* ---- shape.c ---- */
 
 /* How many rows a LIMIT above can ask for, where that is not a number. */
@@ -72,7 +86,6 @@ extern double ws_inherited_bound(PlannerInfo *root);
 extern bool ws_bound_is_cores(double bound, int width);
 extern bool ws_keys_alone(const Path *input, List *pathkeys);
 extern const char *ws_comparison_refusal(PlannerInfo *root, List *pathkeys, double rows);
-extern Oid	ws_less_than(const PathKey *pathkey);
 extern const char *ws_spool_refusal(const Path *input, List *pathkeys);
 extern const char *ws_table_refusal(const Path *input, List *pathkeys, WsTieKeys ties, const RelOptInfo *rel,
 									Oid relid);

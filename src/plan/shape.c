@@ -8,7 +8,8 @@
  *	  read then.  Rows that travel inside runs do not wait
  *	- a column that only its comparison function can order, and whose order is not guessed either, comes
  *	  to decide between many rows, and has too many values for codes: rows are fetched for each
- *	  comparison, which core's sort has in memory (docs/decisions/30-cost-model.md has the figures)
+ *	  comparison, which core's sort has in memory (docs/decisions/30-cost-model.md has the figures).  So
+ *	  it is with arrays, ranges and jsonb whose first parts are the same in most rows (nested.c)
  *
  * Core charges all comparisons alike, and those by a comparison function too little.  So a sort
  * that needs these is charged just less than core's own: it takes the place of that, and of
@@ -104,16 +105,6 @@ ws_bound_is_cores(double bound, int width)
 		(bound > 0 && sort_bytes(bound, width) <= work_mem * 1024.0);
 }
 
-/* The "<" operator of a key. */
-Oid
-ws_less_than(const PathKey *pathkey)
-{
-	EquivalenceMember *em = linitial_node(EquivalenceMember, pathkey->pk_eclass->ec_members);
-
-	return get_opfamily_member(pathkey->pk_opfamily, em->em_datatype, em->em_datatype,
-							   BTLessStrategyNumber);
-}
-
 /* How a key's values become bytes. */
 static WsEncoding
 encoding_of(const PathKey *pathkey, int *width)
@@ -156,7 +147,7 @@ is_compared(const PathKey *pathkey)
 	bool		padded;
 	int			width;
 
-	return encoding_of(pathkey, &width) == WS_ENC_NONE &&
+	return encoding_of(pathkey, &width) == WS_ENC_NONE && !ws_key_is_nested(pathkey) &&
 		(!ws_key_is_text(ws_less_than(pathkey), &padded) || is_guessed(pathkey));
 }
 
@@ -172,6 +163,8 @@ comparison_share(List *pathkeys)
 	switch (encoding_of(first, &width))
 	{
 		case WS_ENC_NONE:
+			if (ws_key_is_nested(first))
+				return ABBREVIATED_SHARE;
 			if (!ws_key_is_text(ws_less_than(first), &padded))
 				return COMPARATOR_SHARE;
 			/* of libc, or of ICU, whose sort keys core abbreviates */
@@ -237,16 +230,19 @@ comparisons_lose(PlannerInfo *root, List *pathkeys, double rows)
 	for (int i = 0; i < list_length(pathkeys); i++)
 	{
 		const PathKey *pathkey = list_nth_node(PathKey, pathkeys, i);
+		bool		nested = ws_key_is_nested(pathkey);
 		double		alike;
 
-		if (!is_compared(pathkey) || is_guessed(pathkey))
+		if (!nested && (!is_compared(pathkey) || is_guessed(pathkey)))
 			continue;
 		/* all alike: nothing is known */
 		alike = rows_alike(root, pathkeys, i, i + 1, rows);
 		if (alike < rows && rows / alike <= codes)
 			continue;
+		if (nested && !ws_nested_untold(root, pathkey))
+			continue;
 		if (i > 0 ? rows_alike(root, pathkeys, 0, i, rows) > FEW_TIES :
-			rows_alike(root, pathkeys, 0, 1, rows) > MANY_TIES)
+			nested || rows_alike(root, pathkeys, 0, 1, rows) > MANY_TIES)
 			return true;
 	}
 	return false;

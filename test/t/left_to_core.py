@@ -80,31 +80,64 @@ def formats():
         healthy(cluster, 'formats')
 
 
+def left(cur, sql):
+    """The plan is core's."""
+    cur.execute('SET wiscsort.enable = off')
+    wanted = explain(cur, sql, ', COSTS ON')
+    cur.execute('SET wiscsort.enable = on')
+    found = explain(cur, sql, ', COSTS ON')
+    check(found == wanted, "core's plan: " + sql, found + '\n' + wanted)
+
+
+def taken(cur, sql):
+    found = explain(cur, sql)
+    check('(WiscSort)' in found, 'WiscSort: ' + sql, found)
+
+
 def comparisons():
-    """Arrays, which only their comparison function orders, behind a column of few values; but not few of them."""
+    """Rows, which only their comparison function orders, behind a column of few values; but not few of them."""
     with common.server(max_parallel_workers_per_gather='0') as cluster:
         cur = cluster.connect(work_mem='1MB').cursor()
+        cur.execute('CREATE TYPE pair AS (a int, b int)')
         cur.execute('CREATE TABLE x AS SELECT i, (i % 7)::text::char(10) COLLATE "C.utf8" AS mode,'
-                    ' ARRAY[i % 5] AS kind, ARRAY[i, 1] AS name, ARRAY[i / 200] AS many,'
+                    ' ROW(i % 5, 1)::pair AS kind, ROW(i, 1)::pair AS name, ROW(i / 200, 1)::pair AS many,'
                     " date '2000-01-01' + i % 2000 AS day, md5(i::text) COLLATE \"C\" AS code"
                     ' FROM generate_series(1, 1000000) i; ANALYZE x')
         for sql in ('SELECT * FROM x ORDER BY day, name', 'SELECT * FROM x ORDER BY many, day',
                     'SELECT name, count(*) FROM x GROUP BY name ORDER BY count(*) DESC, name',
-                    'SELECT mode, array_agg(i) FROM x GROUP BY mode ORDER BY array_agg(i)'):
-            cur.execute('SET wiscsort.enable = off')
-            wanted = explain(cur, sql, ', COSTS ON')
-            cur.execute('SET wiscsort.enable = on')
-            found = explain(cur, sql, ', COSTS ON')
-            check(found == wanted, 'core\'s plan: ' + sql, found + '\n' + wanted)
+                    'SELECT mode, array_agg(kind) FROM x GROUP BY mode ORDER BY array_agg(kind)'):
+            left(cur, sql)
         for sql in ('SELECT * FROM x ORDER BY name', 'SELECT * FROM x ORDER BY name, day',
                     'SELECT * FROM x ORDER BY kind, day', 'SELECT * FROM x ORDER BY mode, day',
                     'SELECT * FROM x ORDER BY day, kind',
                     'SELECT * FROM x ORDER BY code, day', 'SELECT * FROM x ORDER BY day, code',
                     'SELECT * FROM x ORDER BY day, i'):
-            found = explain(cur, sql)
-            check('(WiscSort)' in found, 'WiscSort: ' + sql, found)
+            taken(cur, sql)
         healthy(cluster, 'comparisons')
 
 
+def nested():
+    """Arrays, ranges and jsonb, whose first parts tell rows apart, or do not."""
+    with common.server(max_parallel_workers_per_gather='0') as cluster:
+        cur = cluster.connect(work_mem='1MB').cursor()
+        cur.execute('CREATE TABLE x AS SELECT i, i % 2000 AS day, ARRAY[i, 1] AS ints, ARRAY[i / 200] AS many,'
+                    " ARRAY['beginning', md5(i::text)] COLLATE \"C\" AS texts,"
+                    ' ARRAY[md5(i::text)] COLLATE "C" AS codes, ARRAY[i % 5, 7] AS few,'
+                    ' tsrange(to_timestamp(i)::timestamp, NULL) AS spans,'
+                    ' tsrange(to_timestamp(i % 5)::timestamp, NULL) AS slots,'
+                    " tsrange('1960-01-01', to_timestamp(i)::timestamp) AS since,"
+                    " jsonb_build_object('id', i, 'name', 'x') AS doc,"
+                    " jsonb_build_object('id', 1, 'name', md5(i::text)) AS same"
+                    ' FROM generate_series(1, 300000) i; ANALYZE x')
+        for key in 'texts', 'since', 'same':
+            left(cur, 'SELECT * FROM x ORDER BY ' + key)
+            left(cur, 'SELECT * FROM x ORDER BY day, ' + key)
+            taken(cur, 'SELECT * FROM x ORDER BY i, ' + key)
+        for key in 'ints', 'codes', 'many', 'spans', 'slots', 'doc', 'few':
+            taken(cur, 'SELECT * FROM x ORDER BY ' + key)
+            taken(cur, 'SELECT * FROM x ORDER BY day, %s DESC' % key)
+        healthy(cluster, 'nested')
+
+
 if __name__ == '__main__':
-    common.run([memory_cgroup, formats, comparisons])
+    common.run([memory_cgroup, formats, comparisons, nested])
