@@ -16,6 +16,9 @@ ALPHABETS = ['ab', 'aAbB', 'abcdefghijklmnopqrstuvwxyz', 'aäAÄáÁzZéßÅåø
              '0123456789', 'éè日本語😀zα', '\x01~aé']
 
 
+NESTED = 0.1                    # of the columns, which have many values of nested types
+
+
 class Type:
     """decl: the SQL type.  value(rng): one non-null value in COPY's text
     format.  exprs: pairs (template, exact) with {c} for the column.  pattern:
@@ -373,8 +376,12 @@ def text_type(rng, names):
 def choose(rng, names, number):
     """A column type for column `number`; `setup` holds the statements that
     create the types it needs."""
+    other = random.Random(str(rng.getstate()))
     pick = rng.random()
-    if pick < 0.45:
+    if other.random() < NESTED:
+        import nested           # which needs this module
+        base = nested.choose(other, names, number)
+    elif pick < 0.45:
         base = rng.choice(FIXED)
         if base.name == 'interval' and 'pg_c_utf8' in names:    # 17 or later
             base = Type('interval', 'interval', infinite_interval, exact=False, exprs=TIME)

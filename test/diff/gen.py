@@ -103,7 +103,7 @@ class Tables:
         pool = [type_.value(rng) for _ in range(distinct)]
         if distinct >= self.n and rng.random() < 0.5:
             values = pool
-        elif random.Random(self.seed * 10 + number).random() < 0.1:
+        elif self.n > 0 and random.Random(self.seed * 10 + number).random() < 0.1:
             early = rng.randrange(self.n)       # few values at first, and others later
             values = rng.choices(pool[:7], k=early) + rng.choices(pool, k=self.n - early)
         elif rng.random() < 0.15:

@@ -8,6 +8,10 @@ ALTER TYPE wtest.mood ADD VALUE 'fine' BEFORE 'happy';
 CREATE TYPE wtest.pair AS (a int, b text);
 CREATE DOMAIN wtest.posint AS int CHECK (VALUE > 0);
 CREATE DOMAIN wtest.code AS text COLLATE "C";
+CREATE DOMAIN wtest.ints AS int4[];
+CREATE TYPE wtest.letters AS RANGE (subtype = text, collation = "C");
+CREATE TYPE wtest.words AS RANGE (subtype = text, collation = "und-x-icu");
+CREATE TYPE wtest.patterns AS RANGE (subtype = text, subtype_opclass = text_pattern_ops, collation = "und-x-icu");
 
 -- expr makes a value from i (1, 2, ...) and r (random, 0 to 1); specials are literals of the type.
 CREATE TABLE wtest.kinds (no int GENERATED ALWAYS AS IDENTITY, type text, coll text, expr text, specials text[]);
@@ -61,6 +65,37 @@ INSERT INTO wtest.kinds (type, coll, expr, specials) VALUES
  ('int4range', '', 'int4range(i % 50, i % 50 + (r * 100)::int)', '{empty, "(,)", "[1,)", "(,1]", "[1,2)"}'),
  ('int4multirange', '', 'multirange(int4range(i % 50, i % 50 + (r * 100)::int))', '{"{}", "{(,)}", "{[1,2),[3,4)}"}'),
  ('numrange', '', 'numrange((r * 10)::numeric(4, 2), NULL)', '{empty, "[1.0,2)", "[1.00,2)"}'),
+ -- the same with many values, whose first parts tell them apart, or not
+ ('int4[]', '', '(ARRAY[((r - 0.5) * 4e9)::int, i, NULL])[1:1 + i % 3]', '{"{}", "{NULL}", "{NULL,NULL}", "{NULL,1}", "{-2147483648}", "{-2147483648,NULL}", "{2147483647}", "{1,2}", "[0:1]={1,2}", "[-5:-5]={1}", "{{1,2}}", "{{1},{2}}", "{{{1},{2}}}", "{{1,NULL},{3,4}}"}'),
+ ('wtest.ints', '', 'ARRAY[1, 2, i % 9, (r * 1000)::int]', '{"{}", "{1,2}", "{1,2,3}"}'),
+ ('int8[]', '', 'ARRAY[i % 3, ((r - 0.5) * 1e18)::int8]', '{"{}", "{0}", "{0,NULL}"}'),
+ ('bool[]', '', 'ARRAY[r < 0.5, i % 3 = 0, NULL, i % 7 < 3, r < 0.1, i % 2 = 0]', '{"{}", "{t}", "{f}", "{NULL}"}'),
+ ('uuid[]', '', 'ARRAY[md5(r::text)::uuid, md5(i::text)::uuid]', '{"{}", "{00000000-0000-0000-0000-000000000000,NULL}"}'),
+ ('float8[]', '', 'ARRAY[(r - 0.5) * 1e9, i]', '{"{0}", "{-0}", "{NaN}", "{Infinity}", "{-Infinity}", "{0,-0}", "{-0,0}"}'),
+ ('numeric[]', '', 'ARRAY[((r - 0.5) * 10 ^ (i % 40 - 20))::numeric, i]', '{"{1,2}", "{1.0,1}", "{1.00,3}", "{NaN,1}", "{NULL}", "{}"}'),
+ ('bytea[]', '', 'ARRAY[substr(sha256(r::text::bytea), 1, i % 4), sha256(i::text::bytea)]', ARRAY['{}', '{""}', '{"\\x00"}', '{"\\x0000"}', '{"\\x00ff"}', '{"",NULL}']),
+ ('varbit[]', '', 'ARRAY[(i % 8)::bit(3)::varbit, (r * 1e9)::int::bit(32)::varbit]', '{"{}", "{0}", "{00}", "{1}", "{\"\"}"}'),
+ ('inet[]', '', 'ARRAY[inet ''10.0.0.0'' + (r * 1e6)::int]', '{"{::1}", "{10.0.0.0/8}", "{10.0.0.0}", "{10.0.0.0/8,NULL}"}'),
+ ('text[]', 'C', 'ARRAY[substr(md5(r::text), 1, i % 5), md5(i::text)]', '{"{}", "{NULL}", "{\"\"}", "{\"\",NULL}", "{\"\",\"\"}", "{a,NULL}", "{a}", "{a,b}", "{ab}"}'),
+ ('text[]', 'und-x-icu', 'ARRAY[substr(md5(r::text), 1, i % 5), md5(i::text)]', '{"{}", "{NULL}", "{a}", "{A}", "{a,b}", "{A,a}", "{é}", "{e}", "{É,1}"}'),
+ ('char(3)[]', 'C', 'ARRAY[substr(md5(r::text), 1, i % 3), md5(i::text)::char(3)]', '{"{\"\"}", "{\" \"}", "{\"a \",b}", "{a,c}"}'),
+ ('name[]', '', 'ARRAY[substr(md5(r::text), 1, i % 5)::name, md5(i::text)::name]', '{"{}", "{a}", "{a,b}"}'),
+ ('int4range[]', '', 'ARRAY[int4range(i % 50, i % 50 + (r * 100)::int), int4range(i, NULL)]', '{"{}", "{empty}", "{NULL}", "{\"(,)\"}", "{\"[1,1]\"}"}'),
+ ('int2vector', '', 'format(''%s %s'', i % 9, (r * 1000)::int)::int2vector', '{"", 1, "1 2"}'),
+ ('wtest.mood[]', '', 'ARRAY[(enum_range(NULL::wtest.mood))[1 + i % 4], (enum_range(NULL::wtest.mood))[1 + (r * 3)::int]]', '{"{sad}", "{ok}", "{fine}", "{}"}'),
+ ('int4range', '', 'int4range(((r - 0.5) * 4e9)::int, 2147483647 - i % 3)', '{empty, "(,)", "[1,)", "(,1]", "[1,1]", "(,2147483647)", "[-2147483648,)"}'),
+ ('tstzrange', '', 'tstzrange(timestamptz ''2000-01-01'' + r * interval ''9 years'', NULL, (ARRAY[''[)'', ''()''])[1 + i % 2])', '{empty, "(,)", "[infinity,)", "[-infinity,)", "(-infinity,)", "(,infinity]", "(,infinity)", "[2000-01-01,2000-01-01]", "[2000-01-01,2000-01-02)", "[2000-01-01,2000-01-02]", "(2000-01-01,2000-01-02]", "(2000-01-01,2000-01-02)"}'),
+ ('daterange', '', 'daterange(date ''2000-01-01'' + i % 5, date ''2000-02-01'' + (r * 9999)::int)', '{empty, "(,)", "[infinity,)"}'),
+ ('numrange', '', 'numrange((r * 10)::numeric(9, 5), 10 + i % 3)', '{empty, "[1.0,2)", "[1.00,2.0]", "(1,2)", "(1.0,2]", "(,1.0)", "(,1.00]"}'),
+ ('wtest.letters', '', 'wtest.letters(substr(md5(r::text), 1, i % 5), ''z'' || i % 3)', '{empty, "(,)", "[a,)", "(a,)", "(,a]", "(,a)", "[a,b)", "(a,b]", "[\"\",a)"}'),
+ ('wtest.words', '', 'wtest.words(substr(md5(r::text), 1, i % 5), ''z'' || i % 3)', '{empty, "(,)", "[a,)", "[A,)", "(a,)", "(,a]", "(,A)", "[a,A]"}'),
+ ('wtest.patterns', '', 'wtest.patterns(substr(md5(r::text), 1, i % 5), ''z'' || i % 3)', '{empty, "(,)", "[a,)", "[A,)", "(a,)", "(,a]", "(,A)", "[A,a]"}'),
+ ('int4multirange', '', 'int4multirange(int4range(i % 50, i % 50 + 3), int4range(100, 100 + (r * 1e9)::int), int4range(NULL, -i))', '{"{}", "{(,)}", "{(,1)}", "{[1,2),[3,4)}", "{[1,2)}", "{[1,3)}"}'),
+ ('tsmultirange', '', 'tsmultirange(tsrange(timestamp ''2000-01-01'' + r * interval ''9 years'', NULL))', '{"{}", "{(,)}", "{[2000-01-01,2000-01-02),(2000-01-02,2000-01-03)}", "{[2000-01-01,2000-01-02)}"}'),
+ ('jsonb', '', 'to_jsonb(((r - 0.5) * 10 ^ (i % 30 - 15))::numeric)', '{null, true, false, 0, 0.00, 1e50, "[]", "{}", "\"\"", "\"a\"", "[0]", "[[]]"}'),
+ ('jsonb', '', 'to_jsonb(substr(md5(r::text), 1, i % 33))', '{"\"\"", "\"a\"", "\"aa\"", "\"é\"", "[]", "[\"\"]", "1"}'),
+ ('jsonb', '', 'CASE i % 4 WHEN 0 THEN jsonb_build_array(i % 3, r) WHEN 1 THEN jsonb_build_array(i % 2 = 0, NULL, md5(r::text)) WHEN 2 THEN jsonb_build_array(jsonb_build_array(), jsonb_build_object(''k'', r)) ELSE (SELECT jsonb_agg(n) FROM generate_series(1, i % 40) n) END', '{"[]", "[null]", "[[]]", "[{}]", "[[[]]]", "[true]", "[false]", "[1.0]", "[1]"}'),
+ ('jsonb', '', 'CASE i % 5 WHEN 0 THEN jsonb_build_object(''id'', r, ''kind'', i % 3) WHEN 1 THEN jsonb_build_object(''k'', i % 2 = 0, ''id'', r) WHEN 2 THEN jsonb_build_object(''name'', md5(r::text)) WHEN 3 THEN jsonb_build_object(chr(97 + i % 26) || ''x'', r) ELSE jsonb_build_object(''id'', jsonb_build_object(''k'', NULL, ''x'', r), ''k'', jsonb_build_array()) END', '{"{}", "{\"\": 1}", "{\"\": 1.0}", "{\"id\": null}", "{\"id\": {}}", "{\"id\": []}", "{\"é\": 1}", "{\"ID\": 1}"}'),
  ('wtest.pair', '', 'ROW(i % 5, substr(md5(r::text), 1, i % 9))::wtest.pair', '{"(,)", "(1,)", "(,a)", "(1,a)"}'),
  ('tsvector', '', 'to_tsvector(''simple'', md5(r::text))', '{"", a, "a b"}'),
  ('oidvector', '', 'format(''%s %s'', i % 9, (r * 1000)::int)::oidvector', '{"", 1, "1 2"}');
@@ -129,6 +164,18 @@ CREATE TEMP TABLE spans AS
       FROM generate_series(1, 60) i, unnest('{1, -1}'::int[]) s;
 SELECT wtest.compare('SELECT k FROM spans ORDER BY k') AS ascending,
        wtest.compare('SELECT k, id FROM spans ORDER BY k DESC NULLS LAST, id') AS descending;
+
+-- Arrays that are expanded when they come, that are toasted, and that have few values at first.
+CREATE TEMP TABLE arrays AS
+    SELECT i AS id, ARRAY[(random() * 1e9)::int, NULL, i] AS k,
+           CASE WHEN i % 50 = 0 THEN ARRAY(SELECT i % 7 * 1000 + n FROM generate_series(1, 3000) n) ELSE ARRAY[i % 7 * 1000 + 1, i] END AS long,
+           CASE WHEN i <= 17000 THEN ARRAY['beginning', chr(97 + i % 5)] ELSE ARRAY[substr(md5(i::text), 1, i % 4), md5(i::text)] END COLLATE "C" AS late
+      FROM generate_series(1, 20000) i;
+SELECT wtest.compare('SELECT id FROM arrays ORDER BY array_append(k, id)') AS expanded,
+       wtest.compare('SELECT id FROM arrays ORDER BY array_prepend(NULL, k) DESC') AS expanded_again,
+       wtest.compare('SELECT id FROM arrays ORDER BY long, id') AS toasted,
+       wtest.compare('SELECT id FROM arrays ORDER BY late DESC, id') AS late,
+       wtest.compare('SELECT id FROM arrays ORDER BY id % 3, late, k') AS behind;
 
 -- Types of fixed and of variable width in one key: intervals that fill the prefix, hosts and nets, bits. Long bit
 -- strings are compressed, or out of line.
