@@ -19,6 +19,7 @@
 #include "catalog/pg_statistic.h"
 #include "key/key.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
 #include "utils/datum.h"
 #include "utils/fmgroids.h"
 #include "utils/selfuncs.h"
@@ -91,11 +92,15 @@ bool
 ws_nested_untold(PlannerInfo *root, const PathKey *pathkey)
 {
 	Oid			collation = pathkey->pk_eclass->ec_collation;
+	Node	   *expr = (Node *) expression_of(pathkey);
 	VariableStatData stats;
 	AttStatsSlot slot;
 	bool		untold = false;
 
-	examine_variable(root, (Node *) expression_of(pathkey), 0, &stats);
+	/* above a set operation, columns are of no relation that has statistics */
+	if (bms_is_member(0, pull_varnos(root, expr)))
+		return false;
+	examine_variable(root, expr, 0, &stats);
 	if (HeapTupleIsValid(stats.statsTuple))
 	{
 		if (get_attstatsslot(&slot, stats.statsTuple, STATISTIC_KIND_HISTOGRAM, InvalidOid,

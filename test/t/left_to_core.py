@@ -136,6 +136,8 @@ def nested():
         for key in 'ints', 'codes', 'many', 'spans', 'slots', 'doc', 'few':
             taken(cur, 'SELECT * FROM x ORDER BY ' + key)
             taken(cur, 'SELECT * FROM x ORDER BY day, %s DESC' % key)
+        taken(cur, 'SELECT texts FROM x UNION ALL SELECT texts FROM x ORDER BY texts')
+        taken(cur, 'SELECT ints, i FROM x EXCEPT SELECT many, day FROM x ORDER BY ints')
         healthy(cluster, 'nested')
 
 
