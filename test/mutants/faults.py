@@ -131,7 +131,7 @@ fault('missing columns at fixed places', FILE,
       'HeapTupleHeaderGetNatts(tuple->t_data) > 0)', 'sql:executor')
 fault('fixed places not aligned', FILE, 'offset = (int) att_align_nominal(offset, att->attalign);', '',
       'sql:multi')
-FILE = 'key/keyspec.c'
+FILE = 'key/encoding.c'
 fault('oid as int4', FILE, 'FIXED(WS_ENC_UINT4, 4);', 'FIXED(WS_ENC_INT4, 4);', 'sql:types sql:keys')
 fault('any collation is C', FILE, 'return ws_collation_is_bytes(collation) ? WS_ENC_TEXT : WS_ENC_NONE;',
       'return WS_ENC_TEXT;', 'sql:types sql:multi')

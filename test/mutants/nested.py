@@ -5,7 +5,8 @@ from faults import fault
 FILE = 'key/nested.c'
 fault('more bits than there is room for', FILE, 'b->key |= (uint64) (bits >> (n - b->left));',
       'b->key |= (uint64) bits;', 'sql:types')
-fault('parts behind an abbreviation', FILE, 'if (ws_encoding_partial(part->encoding))', 'if (false)', 'sql:types')
+fault('parts behind an abbreviation', FILE, 'if (ws_encoding_partial(part->encoding))', 'if (false)', 'sql:types',
+      'There is no room behind one: it has 64 bits, and some are in front of it.')
 fault('null element first', FILE, 'put(b, isnull ? 2 : 1, FLAG_BITS);', 'put(b, isnull ? 0 : 1, FLAG_BITS);',
       'sql:types')
 fault('expanded array flattened', FILE, 'if (VARATT_IS_EXTERNAL_EXPANDED(DatumGetPointer(value)))', 'if (false)',
@@ -31,8 +32,8 @@ fault('keys as long as the first are equal', FILE,
       'else if (length != first->length || memcmp(text, first->text, length) != 0)',
       'else if (length != first->length)', 'sql:types')
 fault('keys of another object', FILE, 'nested->nkeys = 0;', 'nested->nkeys %= MOST_KEYS;', 'sql:types')
-fault('values of an object out of step', FILE, 'JBE_ADVANCE_OFFSET(value, c->children[n + i]);',
-      'JBE_ADVANCE_OFFSET(value, c->children[i]);', 'sql:types')
+fault('last member of an object first', FILE, 'put_member(b, nested, c, n + i, data, value);',
+      'put_member(b, nested, c, 2 * n - 1, data, value);', 'sql:types')
 fault('numbers of jsonb not aligned', FILE, 'const char *aligned = data + INTALIGN(offset);',
       'const char *aligned = data + offset;', 'sql:types')
 FILE = 'plan/nested.c'
