@@ -32,6 +32,8 @@ NEEDED = ('date', 'run', 'case', 'name')
 MEASURED = ('shape', 'width', 'key', 'distribution', 'work_mem', 'cache', 'rows', 'consume', 'settings',
             'core_settings', 'core_only', 'clients', 'memory', 'create', 'select', 'order_by', 'count',
             'table', 'wanted', 'block_kb', 'reads', 'assist')
+# Cases whose ratio is not that of a sort's time: below 1 it is no loss.
+OF_OTHERS = ('neighbour', 'fmsort', 'costs')
 # Server settings that say nothing about a time.
 IDLE_SETTINGS = ('DateStyle', 'TimeZone', 'lc_*', 'log_*', 'logging_collector', 'port', 'listen_addresses',
                  'unix_socket_directories', 'default_text_search_config', 'max_connections',
@@ -239,6 +241,22 @@ def merge_line(run, number, of, cell):
     line.update(case='fmsort', shape='merge', complete=True)
     line.update((name, _short(value, 5) if isinstance(value, (float, list)) else value)
                 for name, value in cell.items())
+    line.update(_place(run))
+    return line
+
+
+def contest_line(run, number, of, contest, need):
+    """The line of one contest of plans in a run of bench/costs."""
+    line = _run(run, number, of)
+    line.update(case='costs', shape='plans', need=need, complete='error' not in contest)
+    line.update((name, _short(value, 5) if isinstance(value, float) else value) for name, value in contest.items())
+    for name in ('ratio', 'ratios'):
+        if name in contest:
+            line[name] = _short(contest[name], 4)
+    if line['complete']:
+        line['core_allowed'] = True
+    else:
+        line['error'] = line['error'][:500]
     line.update(_place(run))
     return line
 

@@ -31,7 +31,7 @@ def remarks(line):
         found.append('read from disk')
     if results.missed(line) and not results.failed(line):
         found.append('below need')
-    if 'ratio' in line and line['ratio'][1] < 1 and line['case'] not in ('neighbour', 'fmsort'):
+    if 'ratio' in line and line['ratio'][1] < 1 and line['case'] not in results.OF_OTHERS:
         found.append('loss')
     return '; '.join(found)
 

@@ -2,6 +2,7 @@
 """Every program of the tests and the benchmark finds what it imports, and says how it is used; what
 `make check` does not run is not broken unseen.  No server is needed."""
 
+import json
 import os
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import cells                            # noqa: E402
 import faults                           # noqa: E402
 
 PROGRAMS = ('bench/run', 'bench/builds', 'bench/neighbour', 'bench/together', 'bench/fmsort', 'bench/report',
-            'bench/demo', 'test/run', 'test/diff/run', 'test/core/run', 'test/core/sqlsmith',
+            'bench/costs', 'bench/demo', 'test/run', 'test/diff/run', 'test/core/run', 'test/core/sqlsmith',
             'test/mutants/run', 'test/sanitize/backends', 'tools/cluster.py')
 
 
@@ -35,6 +36,18 @@ def cases_are_understood():
         check(found and all(texts), 'bench/cases/%s.json: %d cells' % (name, len(found)))
 
 
+def contests_are_understood():
+    """Every contest of plans has tables, a query and switches that there are."""
+    with open(os.path.join(ROOT, 'bench', 'cases', 'costs.json')) as f:
+        contents = json.load(f)
+    found = contents['contests']
+    check(found and all(set(one['tables']) <= set(contents['tables']) and one['query'].format(rows=1000)
+                        and isinstance(one['switches'], list) for one in found),
+          'bench/cases/costs.json: %d contests' % len(found))
+    done = subprocess.run([os.path.join(ROOT, 'bench', 'costs'), '--list'], text=True, stdout=subprocess.PIPE)
+    check(done.returncode == 0 and len(done.stdout.splitlines()) >= len(found), 'bench/costs --list', done.stdout)
+
+
 def faults_fit():
     """The old lines of test/mutants/faults.py are in the sources, once each."""
     for fault in faults.FAULTS:
@@ -48,4 +61,4 @@ def faults_fit():
 
 
 if __name__ == '__main__':
-    common.run([help_of_each, cases_are_understood, faults_fit])
+    common.run([help_of_each, cases_are_understood, contests_are_understood, faults_fit])

@@ -65,6 +65,17 @@ def merge(reads, ratio, wanted=64, **fields):
     return results.merge_line(RUN, 1, 1, cell)
 
 
+def contest(ratio, **fields):
+    plans = [{'plan': 'WiscSort', 'cost': 50000, 'seconds': 0.25, 'runs': 3},
+             {'plan': 'Index Scan', 'cost': 80000, 'seconds': 0.25 * ratio, 'runs': 3},
+             {'plan': 'Unique < WiscSort', 'cost': None, 'seconds': 0.5, 'runs': 1}]
+    found = {'name': 'ORDER BY, 4MB', 'work_mem': '4MB', 'rows': 1000, 'settings': {}, 'select': 'SELECT 1', 'pairs': 3,
+             'ratios': [ratio] * 3, 'ratio': [ratio] * 3, 'loss': 1.0, 'core_seconds': 0.25 * ratio,
+             'wiscsort_seconds': 0.25, 'used_wiscsort': True, 'chosen': 'WiscSort', 'core_chosen': 'Index Scan',
+             'fastest': 'WiscSort', 'plans': plans, **fields}
+    return results.contest_line(RUN, 1, 1, found, 0.95)
+
+
 def report(data, *arguments):
     """(exit status, what was printed, {path: text} of what was made).  `data` is a list of
     lines, or the text of a file."""
@@ -217,6 +228,22 @@ def orders_of_reading():
           'too little is said, and nothing of it is a loss', made['RESULTS.md'])
 
 
+def contests_of_plans():
+    section = '## Estimated cost against seconds'
+    _, _, made = report([contest(3.0), contest(0.99, select='SELECT 2'), line(2)])
+    equal([row[:9] for row in rows(made, section)][:3],
+          [['ORDER BY, 4MB', '`WiscSort`', 'wiscsort', '50,000', '200,000', '0.250', '1.00', '1,000',
+            '3.00 [3.00 3.00]'],
+           ['', '`Unique < WiscSort`', '', '?', '?', '0.500', '2.00', '', ''],
+           ['', '`Index Scan`', 'core', '80,000', '106,667', '0.750', '3.00', '', '']], 'the plans of a contest')
+    equal(rows(made, LOSSES), [], 'two plans that take the same are no loss')
+    _, _, made = report([contest(0.9)])
+    equal(names(made, LOSSES), ['ORDER BY, 4MB'], "a plan that is slower than core's own is one")
+    failed = results.contest_line(RUN, 1, 1, {'name': 'c', 'error': 'wrong'}, 0.95)
+    _, _, made = report([failed])
+    equal(names(made, FAILURES), ['c'], 'a contest that failed is told')
+
+
 def unknown_fields_do_not_matter():
     data = [line(2), line(0.9, 'grid', key='uuid'), neighbour(1)]
     more = [{'new': [1, {'a': None}], **one, 'core': {**one['core'], 'new': 1}} for one in data]
@@ -284,4 +311,5 @@ def the_committed_report_is_current():
 if __name__ == '__main__':
     common.run([rows_of_tables, losses_come_first, the_newest_complete_line_counts, nothing_is_left_out,
                 a_broken_file_is_reported, unknown_fields_do_not_matter, orders_of_reading,
-                lines_say_what_matters, pictures_are_well_formed, the_committed_report_is_current])
+                contests_of_plans, lines_say_what_matters, pictures_are_well_formed,
+                the_committed_report_is_current])
