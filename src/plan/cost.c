@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  * cost.c - what a WiscSort costs, in the planner's units.
  *
- * Core charges a sort 2 * cpu_operator_cost a comparison and the pages of a
- * row-wise external merge.  For 10 M rows of 100 bytes at 64 MB that is 1.7 M
- * units beyond the scan, and takes 2.07 times as long beyond the scan as
- * WiscSort does (sort tax, run 2026-11-20-headline in bench/results.jsonl): honest
- * are 0.8 M units, which are spread over:
+ * The unit is what scans, hash tables that fit and index scans in order take: about as many units a second
+ * as a plain scan of the table.  In these, a WiscSort of 10 M rows of 100 bytes at 64 MB
+ * takes 0.25 to 0.45 M units beyond the scan (bench/results.jsonl), and one of 1 M rows 45 000.
+ * Core's sort is no measure: of integers it is charged 1.7 times what it takes, of text under libc
+ * half of it (docs/decisions/30-cost-model.md).  The costs are spread over:
  *
  *	startup	a key and an append a row; the vectorised sort of the entries;
  *			writing the spool and the runs, once a merge pass
@@ -36,10 +36,10 @@
  * 4000 bytes are better left in the table, those of 500 and 1000 bytes at 4 MB are not.
  */
 const WsProfile ws_default_profile = {
-	.append = 1.5,
-	.fetch = 2.0,
-	.decode = 1.0,
-	.sort = 0.1,
+	.append = 1.0,
+	.fetch = 1.0,
+	.decode = 0.3,
+	.sort = 0.06,
 	.io = 1.0,
 	.heap = 7.0,
 	.small_window = 16.0,

@@ -190,11 +190,11 @@ wrap(SortPath *sort)
  * and becomes part of the new path.
  */
 CustomPath *
-ws_wrap_sort(SortPath *sort)
+ws_wrap_sort(PlannerInfo *root, SortPath *sort)
 {
 	CustomPath *cpath = wrap(sort);
 
-	ws_cost_sort(&cpath->path, &sort->path, sort->subpath, sort->path.pathkeys);
+	ws_cost_sort(root, &cpath->path, &sort->path, sort->subpath, sort->path.pathkeys);
 	return cpath;
 }
 

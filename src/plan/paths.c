@@ -45,7 +45,7 @@ sort_in_table(PlannerInfo *root, RelOptInfo *rel, Path *scan, const Path *sort, 
 	if (*refusal != NULL)
 		return NULL;
 	cpath = ws_wrap_heap_sort(create_sort_path(root, rel, input, pathkeys, -1.0), rel, ties);
-	ws_cost_heap_sort(&cpath->path, sort, input, pathkeys, ties, rel, relid);
+	ws_cost_heap_sort(root, &cpath->path, sort, input, pathkeys, ties, rel, relid);
 	return cpath;
 }
 
@@ -165,6 +165,15 @@ set_cost_reasons(CustomPath *table, CustomPath *spooled)
 			   psprintf("estimated cost %.0f, from the table %.0f", spool, fetch));
 }
 
+/* The lesser cost of two paths, one of which may be NULL. */
+static Cost
+cheaper(const CustomPath *a, const CustomPath *b)
+{
+	if (a == NULL || b == NULL)
+		return a != NULL ? a->path.total_cost : b->path.total_cost;
+	return Min(a->path.total_cost, b->path.total_cost);
+}
+
 /*
  * Adds a WiscSort of `input` for each ordering that is useful, and one of `scan`
  * that leaves the rows in the table unless there is a `refusal`.
@@ -201,8 +210,17 @@ sort_input(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *scan, const ch
 		if (no_table == NULL && !ws_keys_alone(input, pathkeys))
 			table = sort_in_table(root, rel, scan, &sort->path, pathkeys, &no_table);
 		if (no_spool == NULL && (table == NULL || ws_record_store != WS_STORE_HEAP))
-			spooled = ws_wrap_sort(sort);
+			spooled = ws_wrap_sort(root, sort);
 
+		no_sort = NULL;
+		if (table != NULL || spooled != NULL)
+			no_sort = ws_presorted_refusal(root, rel, partial ? rel->partial_pathlist : rel->pathlist,
+										   pathkeys, cheaper(table, spooled), sort->path.total_cost);
+		if (no_sort != NULL)
+		{
+			ws_note_left(no_sort);
+			continue;
+		}
 		if (table != NULL && spooled != NULL)
 			set_cost_reasons(table, spooled);
 		else if (table != NULL)

@@ -70,7 +70,7 @@ better_sort(Rewrite *rw, SortPath *sort, double bound)
 		ws_note_left(refusal);
 		return NULL;
 	}
-	cpath = ws_wrap_sort(sort);
+	cpath = ws_wrap_sort(rw->root, sort);
 	if (!ws_debug_force && cpath->path.total_cost >= sort->path.total_cost)
 		return NULL;
 	return cpath;

@@ -29,6 +29,7 @@
 #include "optimizer/clauses.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "plan/cost.h"
 #include "utils/selfuncs.h"
@@ -37,9 +38,10 @@
 
 /* Shares of a comparison sort that are left to be done (see cost.c). */
 #define ABBREVIATED_SHARE	0.3		/* ties that an abbreviation leaves */
+#define ICU_SHARE			0.45	/* the same, and making sort keys */
 #define TEXT_SHARE			0.15	/* ties that a prefix of text leaves */
 #define GUESS_SHARE			0.5		/* verifying a guess, and merging by comparator */
-#define COMPARATOR_SHARE	1.3		/* no prefix at all */
+#define COMPARATOR_SHARE	1.5		/* no prefix at all */
 
 /*
  * Rows that share the values of the columns before, on average, above which a comparison function has
@@ -58,6 +60,9 @@
 
 /* Of core's cost, what a sort is charged that core charges too little. */
 #define JUST_LESS			0.99
+
+/* Of what core charges for an Incremental Sort beside its input, what it takes. */
+#define INCREMENTAL_SHARE	0.4
 
 static double
 sort_bytes(double rows, int width)
@@ -151,43 +156,6 @@ is_compared(const PathKey *pathkey)
 		(!ws_key_is_text(ws_less_than(pathkey), &padded) || is_guessed(pathkey));
 }
 
-/* The part of a comparison sort that the prefixes leave to be done. */
-static double
-comparison_share(List *pathkeys)
-{
-	PathKey    *first = linitial_node(PathKey, pathkeys);
-	EquivalenceClass *ec = first->pk_eclass;
-	bool		padded;
-	int			width;
-
-	switch (encoding_of(first, &width))
-	{
-		case WS_ENC_NONE:
-			if (ws_key_is_nested(first))
-				return ABBREVIATED_SHARE;
-			if (!ws_key_is_text(ws_less_than(first), &padded))
-				return COMPARATOR_SHARE;
-			/* of libc, or of ICU, whose sort keys core abbreviates */
-			return ws_transformable(ec->ec_collation) ? GUESS_SHARE : ABBREVIATED_SHARE;
-		case WS_ENC_NUMERIC:
-			return ABBREVIATED_SHARE;
-		case WS_ENC_TEXT:
-		case WS_ENC_BPCHAR:
-		case WS_ENC_NAME:
-		case WS_ENC_BYTEA:
-		case WS_ENC_BIT:
-		case WS_ENC_INET:
-		case WS_ENC_INTERVAL:	/* fills the prefix, and has no room for a null byte */
-			return TEXT_SHARE;
-		default:
-			{
-				WsKeyWidth	all = width_of(pathkeys);
-
-				return list_length(pathkeys) > 1 && !ws_prefix_holds(&all) ? TEXT_SHARE : 0;
-			}
-	}
-}
-
 /*
  * Rows that share the values of the keys from `first` to before n, on average.  An aggregate's results may be
  * all the same, for all that is known.
@@ -216,6 +184,65 @@ rows_alike(PlannerInfo *root, List *pathkeys, int first, int n, double rows)
 		return rows;
 	groups = estimate_num_groups(root, exprs, rows, NULL, NULL);
 	return rows / Max(1, groups);
+}
+
+/* The part of a comparison sort that the bytes of one key leave to be done; of `pathkeys` the first. */
+static double
+share_of(const PathKey *first, List *pathkeys)
+{
+	EquivalenceClass *ec = first->pk_eclass;
+	bool		padded;
+	int			width;
+
+	switch (encoding_of(first, &width))
+	{
+		case WS_ENC_NONE:
+			if (ws_key_is_nested(first))
+				return ABBREVIATED_SHARE;
+			if (!ws_key_is_text(ws_less_than(first), &padded))
+				return COMPARATOR_SHARE;
+			/* of libc, or of ICU, whose sort keys core abbreviates */
+			return ws_transformable(ec->ec_collation) ? GUESS_SHARE : ICU_SHARE;
+		case WS_ENC_NUMERIC:
+			return ABBREVIATED_SHARE;
+		case WS_ENC_TEXT:
+		case WS_ENC_BPCHAR:
+		case WS_ENC_NAME:
+		case WS_ENC_BYTEA:
+		case WS_ENC_BIT:
+		case WS_ENC_INET:
+		case WS_ENC_INTERVAL:	/* fills the prefix, and has no room for a null byte */
+			return TEXT_SHARE;
+		default:
+			{
+				WsKeyWidth	all = width_of(pathkeys);
+
+				return list_length(pathkeys) > 1 && !ws_prefix_holds(&all) ? TEXT_SHARE : 0;
+			}
+	}
+}
+
+/*
+ * The part of a comparison sort that the prefixes leave to be done.  A key behind the first decides
+ * between rows that share the values of those before: of `rows` rows, those that do.
+ */
+static double
+comparison_share(PlannerInfo *root, List *pathkeys, double rows)
+{
+	double		share = share_of(linitial_node(PathKey, pathkeys), pathkeys);
+
+	for (int i = 1; i < list_length(pathkeys); i++)
+	{
+		double		more = share_of(list_nth_node(PathKey, pathkeys, i), NIL) - share;
+
+		if (more > 0)
+		{
+			double		alike = rows_alike(root, pathkeys, 0, i, rows);
+
+			share += more * (1 - 1 / Max(1.0, alike));
+		}
+	}
+	return share;
 }
 
 /*
@@ -265,13 +292,12 @@ profile_of(Oid tablespace)
 
 /* What all shapes have in common. */
 static WsShape
-shape_of(const Path *input, List *pathkeys)
+shape_of(const Path *input)
 {
 	WsShape		s = {.rows = input->rows,
 		.memory = work_mem * 1024.0,
 		.cache = ws_page_cache()->bytes,
-		.allowance = DBL_MAX,
-		.comparisons = comparison_share(pathkeys)};
+		.allowance = DBL_MAX};
 
 	return s;
 }
@@ -280,7 +306,7 @@ shape_of(const Path *input, List *pathkeys)
 static WsShape
 spool_shape(const Path *input, List *pathkeys)
 {
-	WsShape		s = shape_of(input, pathkeys);
+	WsShape		s = shape_of(input);
 	const char *bound;
 	int64		allowance;
 
@@ -323,7 +349,7 @@ correlation(Oid relid, const Var *column)
 static WsShape
 heap_shape(const Path *input, List *pathkeys, WsTieKeys ties, const RelOptInfo *rel, Oid relid)
 {
-	WsShape		s = shape_of(input, pathkeys);
+	WsShape		s = shape_of(input);
 
 	s.store = WS_KIND_HEAP;
 	s.allowance = DBL_MAX;
@@ -443,14 +469,49 @@ any_compared(List *pathkeys)
 	return false;
 }
 
+/*
+ * Do rows that `paths` deliver in the order of the first keys make core's Incremental Sort cheaper
+ * than a sort that costs `cost`, and than core's own, which costs `core`?  Then why the sort is left to
+ * core, else NULL.
+ *
+ * What core charges for comparisons is too much where they are of numbers in small groups.  Those by a
+ * comparison function are charged too little, so these are taken as they are.
+ */
+const char *
+ws_presorted_refusal(PlannerInfo *root, RelOptInfo *rel, List *paths, List *pathkeys, Cost cost, Cost core)
+{
+	double		share = any_compared(pathkeys) ? 1 : INCREMENTAL_SHARE;
+	ListCell   *lc;
+
+	if (ws_debug_force || !enable_incremental_sort)
+		return NULL;
+	foreach(lc, paths)
+	{
+		Path	   *path = lfirst(lc);
+		Path	   *sort;
+		int			presorted;
+
+		if (path->param_info != NULL || IsA(path, CustomPath) ||
+			pathkeys_count_contained_in(pathkeys, path->pathkeys, &presorted) || presorted == 0)
+			continue;
+		sort = (Path *) create_incremental_sort_path(root, rel, path, pathkeys, presorted, -1.0);
+		if (sort->total_cost < core &&
+			path->total_cost + share * (sort->total_cost - path->total_cost) < cost)
+			return "an Incremental Sort of rows in the order of the first keys takes less";
+	}
+	return NULL;
+}
+
 /* Sets the costs of `path`, which does what core's `sort` does. */
 static void
-set_costs(Path *path, const Path *sort, const Path *input, List *pathkeys, const WsShape *shape,
+set_costs(PlannerInfo *root, Path *path, const Path *sort, const Path *input, List *pathkeys, WsShape *shape,
 		  Oid tablespace)
 {
 	WsProfile	profile = profile_of(tablespace);
-	WsCost		c = ws_cost(shape, &profile);
+	WsCost		c;
 
+	shape->comparisons = comparison_share(root, pathkeys, input->rows);
+	c = ws_cost(shape, &profile);
 	if (ws_debug_force)
 		c.startup = c.run = 0;
 	path->startup_cost = input->total_cost + c.startup;
@@ -469,11 +530,11 @@ set_costs(Path *path, const Path *sort, const Path *input, List *pathkeys, const
  * core's `sort` sorts as well.  path->rows is the input's already.
  */
 void
-ws_cost_sort(Path *path, const Path *sort, const Path *input, List *pathkeys)
+ws_cost_sort(PlannerInfo *root, Path *path, const Path *sort, const Path *input, List *pathkeys)
 {
 	WsShape		s = spool_shape(input, pathkeys);
 
-	set_costs(path, sort, input, pathkeys, &s, InvalidOid);
+	set_costs(root, path, sort, input, pathkeys, &s, InvalidOid);
 }
 
 /*
@@ -481,12 +542,12 @@ ws_cost_sort(Path *path, const Path *sort, const Path *input, List *pathkeys)
  * TIDs and keys, which are spooled if `ties` says so.
  */
 void
-ws_cost_heap_sort(Path *path, const Path *sort, const Path *input, List *pathkeys, WsTieKeys ties,
-				  const RelOptInfo *rel, Oid relid)
+ws_cost_heap_sort(PlannerInfo *root, Path *path, const Path *sort, const Path *input, List *pathkeys,
+				  WsTieKeys ties, const RelOptInfo *rel, Oid relid)
 {
 	WsShape		s = heap_shape(input, pathkeys, ties, rel, relid);
 
-	set_costs(path, sort, input, pathkeys, &s, rel->reltablespace);
+	set_costs(root, path, sort, input, pathkeys, &s, rel->reltablespace);
 	/* debug_force says nothing of the store: auto is the spool then */
 	if (ws_debug_force && ws_record_store == WS_STORE_AUTO)
 		path->total_cost += 1.0;

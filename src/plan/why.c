@@ -72,7 +72,8 @@ ws_note_planned(const Query *query, const PlannedStmt *stmt, bool before)
 static bool
 has_sort(PlanState *node, void *arg)
 {
-	return IsA(node, SortState) || planstate_tree_walker(node, has_sort, arg);
+	return IsA(node, SortState) || IsA(node, IncrementalSortState) ||
+		planstate_tree_walker(node, has_sort, arg);
 }
 
 static void

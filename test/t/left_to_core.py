@@ -141,5 +141,37 @@ def nested():
         healthy(cluster, 'nested')
 
 
+def other_plans():
+    """What competes with a sort: indexes, Incremental Sort and hash tables (docs/decisions/30-cost-model.md)."""
+    with common.server(max_parallel_workers_per_gather='0') as cluster:
+        cur = cluster.connect(work_mem='1MB').cursor()
+        cur.execute('CREATE TABLE x AS SELECT i AS id, i / 500 AS lot, i / 100000 AS part, hashint4(i) AS k,'
+                    ' hashint4(-i) AS r, hashint4(i) % 50 AS few, hashint4(i) / 8 % 200000 AS half,'
+                    " ARRAY[hashint4(i)] AS a, repeat('x', 60) AS v FROM generate_series(1, 400000) i;"
+                    ' CREATE INDEX ON x (id); CREATE INDEX ON x (lot); CREATE INDEX ON x (part);'
+                    ' CREATE INDEX ON x (k)')
+        cur.execute('VACUUM ANALYZE x')
+        for sql, wanted in (
+                ('SELECT lot, r, v FROM x ORDER BY lot, r', 'Incremental Sort'),
+                ('SELECT part, r, v FROM x ORDER BY part, r', 'WiscSort'),
+                ('SELECT lot, a, v FROM x ORDER BY lot, a', 'Incremental Sort'),
+                ('SELECT id, v FROM x ORDER BY id', 'Index Scan'),
+                ('SELECT k, v FROM x ORDER BY k', 'WiscSort'),
+                ('SELECT r, v FROM x ORDER BY r', 'WiscSort'),
+                ('SELECT DISTINCT few FROM x', 'HashAggregate'),
+                ('SELECT DISTINCT half FROM x', 'WiscSort'),
+                ('SELECT half, sum(id) FROM x GROUP BY half', 'WiscSort'),
+                ('SELECT few, sum(id) FROM x GROUP BY few', 'HashAggregate')):
+            found = explain(cur, sql)
+            check(wanted in found and ('WiscSort' in found) == (wanted == 'WiscSort'),
+                  '%s: %s' % (wanted, sql), found)
+        sql = 'SELECT lot, r, v FROM x ORDER BY lot, r'
+        found = plan(cur, sql)
+        check('left to core: an Incremental Sort' in found, 'EXPLAIN says why', found)
+        cur.execute('SET enable_incremental_sort = off')
+        check('WiscSort' in explain(cur, sql), 'WiscSort, without Incremental Sort')
+        healthy(cluster, 'other plans')
+
+
 if __name__ == '__main__':
-    common.run([memory_cgroup, formats, comparisons, nested])
+    common.run([memory_cgroup, formats, comparisons, nested, other_plans])
