@@ -549,6 +549,9 @@ fault('OFFSET not in the bound', FILE,
 fault('TIES have a bound', FILE,
       'if (limit->limitCount == NULL || limit->limitOption == LIMIT_OPTION_WITH_TIES)',
       'if (limit->limitCount == NULL)', 'sql:plans')
+fault('Incremental Sort takes what core charges', 'plan/shape.c',
+      'double		share = any_compared(pathkeys) ? 1 : INCREMENTAL_SHARE;', 'double		share = 1;',
+      't:left_to_core/other_plans')
 FILE = 'plan/paths.c'
 fault('column of an outer join is NOT NULL', 'plan/path.c',
       'if (rte->rtekind != RTE_RELATION || rte->inh || ws_var_nullable(root, var) ||',
