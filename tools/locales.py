@@ -1,8 +1,10 @@
 """A locale of libc with rules of its own, which need not be on the machine: made out of its source."""
 
+import contextlib
 import os
 import shutil
 import subprocess
+import tempfile
 
 SOURCES = '/usr/share/i18n/locales'
 RULES = ('en_US', 'de_DE', 'sv_SE', 'ja_JP')    # locales whose orders differ
@@ -18,6 +20,28 @@ def make_locale(place, name='en_US'):
                            os.path.join(place, name + '.utf8')], stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True)
     return made.stdout if made.returncode != 0 else None
+
+
+@contextlib.contextmanager
+def at_hand(name='en_US'):
+    """For servers that are started meanwhile, the locale `name`.utf8 is there: the machine's, or one that is
+    made and taken away again.  Gives why there is none, or None."""
+    known = subprocess.run(['locale', '-a'], text=True, stdout=subprocess.PIPE).stdout.split()
+    if name + '.utf8' in known:
+        yield None
+        return
+    with tempfile.TemporaryDirectory(prefix='wiscsort-locale-') as place:
+        lacking = make_locale(place, name)
+        before = os.environ.get('LOCPATH')
+        if lacking is None:
+            os.environ['LOCPATH'] = place
+        try:
+            yield lacking
+        finally:
+            if before is not None:
+                os.environ['LOCPATH'] = before
+            else:
+                os.environ.pop('LOCPATH', None)
 
 
 def make_locales(place):
