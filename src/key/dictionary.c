@@ -347,6 +347,7 @@ known(const WsDictionary *d, int i)
 void
 ws_dictionary_number(WsDictionary *d, int code_bytes)
 {
+	uint64		distance = (UINT64CONST(1) << (8 * code_bytes)) / (d->nvalues + 1);
 	uint32		code = 0;
 
 	for (int i = 0; i < d->nvalues; i++)
@@ -354,7 +355,8 @@ ws_dictionary_number(WsDictionary *d, int code_bytes)
 	sort_known(d->order, d->nvalues, d);
 	d->code_bytes = code_bytes;
 	d->learnt = d->nvalues;
-	d->distance = (uint32) ((UINT64CONST(1) << (8 * code_bytes)) / (d->nvalues + 1)) & ~1;
+	/* of no value at all, 2^32 would be none */
+	d->distance = (uint32) Min(distance, PG_UINT32_MAX) & ~1;
 	Assert(d->distance >= 4);
 	for (int i = 0; i < d->nvalues; i++)
 	{
