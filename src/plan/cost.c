@@ -63,7 +63,7 @@ fetch_cost(const WsShape *s, const WsProfile *p)
 	double		more,
 				window,
 				avoided,
-				fresh;
+				recycled = s->cache / BLCKSZ * p->recycled;
 	double		fetch = p->cpu_tuple * p->fetch;
 
 	if (s->store == WS_KIND_KEYS)
@@ -71,13 +71,15 @@ fetch_cost(const WsShape *s, const WsProfile *p)
 	if (s->store == WS_KIND_SPOOL)
 		return fetch;
 	avoided = (s->rows * s->row - s->spool) / BLCKSZ;
-	fresh = Max(0, avoided - s->cache / BLCKSZ * p->recycled);
 	window = Min(1.0, s->memory / (p->large_window * s->rows * s->row));
 	/* rows that follow one another in the table are in a block that has been visited */
 	more = p->cpu_tuple * (p->heap + p->small_window * (1 - window)) *
-		(1 - s->ordered * s->ordered) * s->rows - p->seq_page * p->fresh * fresh;
+		(1 - s->ordered * s->ordered) * s->rows;
+	/* what is taken off for fresh pages is never more than their rows cost: more rows do not cost less */
+	if (avoided > recycled)
+		more = Max(more * recycled / avoided, more - p->seq_page * p->fresh * (avoided - recycled));
 	if (!s->asked)
-		fetch += Max(0, more) / Max(s->rows, 1);
+		fetch += more / Max(s->rows, 1);
 	return fetch + uncached(s->table, s->cache) * p->random_page;
 }
 

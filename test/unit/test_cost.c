@@ -188,8 +188,7 @@ everywhere(void)
 						s.spool = 0;
 					c = ws_cost(&s, &p);
 					finite = finite && c.startup > 0 && c.run > 0 && c.startup + c.run < 1e15;
-					/* the heap gains on the spool where many pages would be fresh, the more the less the rest is */
-					grows = grows && (c.startup + c.run >= last * (store == WS_KIND_HEAP ? 0.3 : 1));
+					grows = grows && c.startup + c.run >= last;
 					last = c.startup + c.run;
 				}
 			}
