@@ -145,9 +145,10 @@ def other_plans():
     """What competes with a sort: indexes, Incremental Sort and hash tables (docs/decisions/30-cost-model.md)."""
     with common.server(max_parallel_workers_per_gather='0') as cluster:
         cur = cluster.connect(work_mem='1MB').cursor()
+        cur.execute('CREATE TYPE pair AS (a int, b int)')
         cur.execute('CREATE TABLE x AS SELECT i AS id, i / 500 AS lot, i / 100000 AS part, hashint4(i) AS k,'
                     ' hashint4(-i) AS r, hashint4(i) % 50 AS few, hashint4(i) / 8 % 200000 AS half,'
-                    " ARRAY[hashint4(i)] AS a, repeat('x', 60) AS v FROM generate_series(1, 400000) i;"
+                    " ROW(hashint4(i), 1)::pair AS a, repeat('x', 60) AS v FROM generate_series(1, 400000) i;"
                     ' CREATE INDEX ON x (id); CREATE INDEX ON x (lot); CREATE INDEX ON x (part);'
                     ' CREATE INDEX ON x (k)')
         cur.execute('VACUUM ANALYZE x')
