@@ -17,7 +17,7 @@ import cells                            # noqa: E402
 import faults                           # noqa: E402
 
 PROGRAMS = ('bench/run', 'bench/builds', 'bench/neighbour', 'bench/together', 'bench/fmsort', 'bench/report',
-            'bench/costs', 'bench/demo', 'test/run', 'test/diff/run', 'test/core/run', 'test/core/sqlsmith',
+            'bench/costs', 'bench/draw', 'bench/demo', 'test/run', 'test/diff/run', 'test/core/run', 'test/core/sqlsmith',
             'test/mutants/run', 'test/sanitize/backends', 'tools/cluster.py')
 
 
