@@ -10,6 +10,7 @@ import math
 import random
 
 from cells import _text as filler_text
+from pairs import Query
 
 BYTES = 1_200_000_000           # of a table, at most
 HEADER = 32                     # bytes of a row beside its values
@@ -71,8 +72,6 @@ TYPES = {
 }
 SHAPES = {'order': 7, 'copy': 2, 'ctas': 2, 'keys': 2, 'filter': 2, 'group': 2, 'group sorted': 2, 'distinct': 2,
           'distinct on': 1, 'window': 2, 'merge join': 2, 'join': 1, 'limit': 2, 'offset': 1, 'cursor': 1}
-# The answers of these are compared key by key: which of the rows with equal keys come is left open.
-ONLY_KEYS = ('limit', 'offset', 'cursor')
 
 
 def bytes_of(memory):
@@ -186,7 +185,7 @@ class Table:
         return found
 
 
-class Cell:
+class Cell(Query):
     """One query with its settings on a table."""
 
     def __init__(self, seed, number, table, place):
@@ -204,6 +203,7 @@ class Cell:
         self.keys = [(name, rng.random() < 0.25, rng.random() < 0.15) for name in names]
         self.fetch = 0
         self.select, self.sorts, self.columns = self._draw(rng, names)
+        self.sure = bool({'id', 'n'} & set(self.columns))
 
     def _draw(self, rng, names):
         """(query without the last ORDER BY, what it is ordered by or None, what it returns)."""
@@ -247,78 +247,20 @@ class Cell:
             else 'OFFSET %d LIMIT 100' % int(rows * max(share, 0.3))
         return 'SELECT %s FROM t' % every, True, columns
 
-    limit = ''
-
-    @property
-    def order_by(self):
-        if not self.sorts:
-            return None
-        return ', '.join(name + (' DESC' if descending else '') + (' NULLS FIRST' if first else ' NULLS LAST')
-                         for name, descending, first in self.ordered())
-
-    def ordered(self):
-        """(name, descending, nulls first) of each key, nulls as they come by default but for those that are drawn."""
-        return [(name, descending, descending != first) for name, descending, first in self.keys]
-
     def describe(self):
         words = {'cursor': ' FETCH %d' % self.fetch}.get(self.shape, '')
         return '%s%s, %s, %s' % (self.shape, words, self.work_mem, self.mode) \
             + (', ' + self.cache if self.cache != 'cached' else '') \
             + (' in %d MB' % self.table.memory if self.table.memory else '')
 
-    def query(self):
-        """The query itself."""
-        parts = [self.select] + (['ORDER BY ' + self.order_by] if self.sorts else []) + [self.limit]
-        return ' '.join(part for part in parts if part)
-
-    def timed(self):
-        """The statement that is timed; a cursor is opened before and fetched from after."""
-        if self.shape == 'copy':
-            return "COPY (%s) TO '/dev/null' (FORMAT binary)" % self.query()
-        if self.shape == 'ctas':
-            return 'CREATE TABLE made AS ' + self.query()
-        if self.shape == 'cursor':
-            return 'DECLARE c CURSOR FOR ' + self.query()
-        return 'SELECT %s FROM (%s OFFSET 0) s' % (', '.join('count(%s)' % name for name in self.columns),
-                                                   self.query()) if not self.limit else \
-            'SELECT %s FROM (%s) s' % (', '.join('count(%s)' % name for name in self.columns), self.query())
-
-    def explained(self):
-        """The same for EXPLAIN."""
-        return self.query() if self.shape in ('copy', 'ctas') else self.timed()
-
-    def check(self):
-        """Gives rows, a sum of hashes over all columns, and how many rows are less than the one before."""
-        inner = self.query() if self.limit else self.query() + ' OFFSET 0'
-        hashed = 'ROW(%s)' % ', '.join(self.compared())
-        if not self.sorts:
-            return 'SELECT count(*), sum(hash_record_extended(%s, 0)), 0 FROM (%s) s' % (hashed, inner)
-        names = [name for name, _, _ in self.keys]
-        lags = ', '.join('lag(%s, 1, %s) OVER () AS p_%s' % (name, name, name) for name in names)
-        wrong, equal = [], ''
-        for name, descending, first in self.ordered():
-            null, other = ('{0}', 'p_{0}') if first else ('p_{0}', '{0}')
-            one = ('(p_{0} %s {0} OR (%s IS NULL AND %s IS NOT NULL))' % ('<' if descending else '>', null, other)) \
-                .format(name)
-            wrong.append(equal + one)
-            equal += 'p_%s IS NOT DISTINCT FROM %s AND ' % (name, name)
-        return ('SELECT count(*), sum(hash), count(*) FILTER (WHERE %s) FROM (SELECT %s, %s, hash_record_extended(%s, 0)'
-                ' AS hash FROM (%s) s) w' % (' OR '.join(wrong), ', '.join(names), lags, hashed, inner))
-
-    def compared(self):
-        """The columns that must be the same."""
-        return [name for name, _, _ in self.keys] if self.shape in ONLY_KEYS else self.columns
-
-    def reference(self):
-        """The same rows without their order, if there is such a query."""
-        if not self.sorts or self.limit or self.shape in ('cursor', 'distinct on'):
-            return None
-        return 'SELECT count(*), sum(hash_record_extended(ROW(%s), 0)) FROM (%s OFFSET 0) s' \
-            % (', '.join(self.compared()), self.select)
-
-    def everything(self):
-        """All settings of a session but wiscsort.enable."""
-        return {'work_mem': self.work_mem, **self.settings}
+    def facts(self, args):
+        """What its line says of it."""
+        return {'case': 'draw', 'shape': self.shape, 'name': self.describe(), 'cell': self.number,
+                'table': self.table.describe(), 'types': [column.words for column in self.table.columns],
+                'drawn': '%d/%d/%d%s' % (args.seed, self.number, args.max_rows, '/limits' if args.limits else ''),
+                'width': self.table.width, 'rows': self.table.rows, 'work_mem': self.work_mem, 'cache': self.cache,
+                'memory': self.table.memory, 'mode': self.mode, 'select': self.timed(),
+                'settings': {**self.settings, **dict(item.split('=', 1) for item in args.set)}}
 
     def script(self):
         """For psql: the cell alone."""

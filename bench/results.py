@@ -264,14 +264,10 @@ def contest_line(run, number, of, contest, need):
     return line
 
 
-def drawn_line(run, number, of, args, cell, result):
-    """The line of a cell that bench/draw has drawn."""
+def query_line(run, number, of, facts, result):
+    """The line of what pairs.py measures; facts are the query's description."""
     line = _run(run, number, of)
-    line.update(case='draw', shape=cell.shape, name=cell.describe(), cell=cell.number, table=cell.table.describe(),
-                drawn='%d/%d/%d%s' % (args.seed, cell.number, args.max_rows, '/limits' if args.limits else ''),
-                types=[column.words for column in cell.table.columns], width=cell.table.width, rows=cell.table.rows,
-                work_mem=cell.work_mem, cache=cell.cache, memory=cell.table.memory, mode=cell.mode,
-                settings={**cell.settings, **dict(item.split('=', 1) for item in args.set)}, select=cell.timed())
+    line.update(facts)
     line['complete'] = 'error' not in result
     line.update((name, _short(value, 6) if isinstance(value, (float, list)) else value)
                 for name, value in result.items() if name not in ('error', 'server_log'))
