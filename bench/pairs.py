@@ -6,7 +6,6 @@ Nothing is restarted between queries; the comparison of the answers is the warm-
 """
 
 import itertools
-import os
 import statistics
 import time
 
@@ -37,6 +36,7 @@ class Query:
 
     fetch, limit, cache = 0, '', 'cached'
     sure = True                 # a column is never null: its count is the number of rows
+    pairs = None                # the least number, if not that of all
     expects = ()                # what the plan with WiscSort must have
     places = None               # of `answer`: the columns, from 0, that it is ordered by
     keys, sorts, columns = (), False, ()
@@ -270,14 +270,15 @@ class Pairs:
 
     def time(self, cell, sessions, files, result, started):
         """The pairs, and beside the first of them what others() has."""
-        pairs, others, wanted = [], {name: [] for name in self.others(cell)}, self.args.pairs
-        while len(pairs) < min(max(wanted, self.args.pairs), self.args.most):
+        least = cell.pairs or self.args.pairs
+        pairs, others, wanted, compared = [], self.others(cell), least, {}
+        while len(pairs) < min(max(wanted, least), max(self.args.most, least)):
             pairs.append(self.pair(cell, sessions, files, len(pairs)))
             ratios = [pair['core'] / pair['wiscsort'] for pair in pairs]
             if len(pairs) <= OTHER_TIMES:
                 for name, seconds in others.items():
-                    seconds.append(self.others(cell)[name]())
-            if len(pairs) < self.args.pairs:
+                    compared.setdefault(name, []).append(seconds())
+            if len(pairs) < least:
                 continue
             little = result['plans'] == 'same' or pairs[0]['core'] < results.SORTED_LEAST \
                 or time.monotonic() - started > LONG_CELL
@@ -287,10 +288,11 @@ class Pairs:
         for side in SIDES:
             result[side + '_seconds'] = statistics.median(pair[side] for pair in pairs)
         if others:
-            result['others'] = {name: round(statistics.median(seconds), 4) for name, seconds in others.items()}
+            result['others'] = {name: None if None in seconds else round(statistics.median(seconds), 4)
+                                for name, seconds in compared.items()}
 
     def others(self, cell):
-        """{name: function that gives seconds} of what the query is compared with beside core."""
+        """{name: function that gives seconds, or None} of what the query is compared with beside core."""
         return {}
 
     def alone(self, cell, result):

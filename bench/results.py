@@ -367,6 +367,11 @@ def quartiles(values):
     return statistics.quantiles(values, n=4, method='inclusive')
 
 
+def megabytes(memory):
+    """Of a setting like '64MB'."""
+    return int(memory[:-2]) * {'kB': 1 / 1024, 'MB': 1, 'GB': 1024}[memory[-2:]]
+
+
 def mean(values):
     """The geometric mean; of nothing, 1."""
     return math.exp(statistics.mean(map(math.log, values))) if values else 1.0

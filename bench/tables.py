@@ -31,10 +31,16 @@ def remarks(line):
         found.append('read from disk')
     if results.missed(line) and not results.failed(line):
         found.append('below need')
-    if 'ratio' in line and (results.drawn_loss(line) if line['case'] == 'draw' else
-                            line['ratio'][1] < 1 and line['case'] not in results.OF_OTHERS):
+    if 'ratio' in line and is_loss(line):
         found.append('loss')
     return '; '.join(found)
+
+
+def is_loss(line):
+    """Whether the query took longer than without WiscSort, and not by chance alone."""
+    if line['case'] == 'draw':
+        return results.drawn_loss(line)
+    return line['ratio'][1] < 1 and line['case'] not in results.OF_OTHERS and line.get('plans') != 'same'
 
 
 def node(line):
