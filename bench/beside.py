@@ -62,6 +62,9 @@ def pgbench(cluster, *options):
 def throughput(cluster, clients, seconds, more=()):
     """Transactions a second."""
     out = pgbench(cluster, '-n', '-c', str(clients), '-T', str(seconds), *more)
+    failed = re.search(r'failed transactions: ([1-9]\d*)', out)
+    if failed:
+        raise SystemExit('pgbench: %s transactions failed' % failed.group(1))
     return float(re.search(r'tps = ([0-9.]+)', out).group(1))
 
 
