@@ -144,7 +144,12 @@ class StandardPairs(Pairs):
 
     def in_memory(self, cell):
         """Seconds of core where nothing spills."""
-        conn = self.session(cell, 'core', work_mem='%dMB' % (self.size() / 2**20 * 3 + 64))
+        wanted = self.size() / 2**20 * 3 + 64
+        with open('/proc/meminfo') as f:
+            available = next(int(line.split()[1]) / 1024 for line in f if line.startswith('MemAvailable'))
+        if wanted > available:
+            return None         # the page cache would be gone, or the server
+        conn = self.session(cell, 'core', work_mem='%dMB' % wanted)
         try:
             return self.run(conn, cell)[0]
         finally:

@@ -1,6 +1,8 @@
 #!/usr/bin/python3
-"""bench/draw: a seed draws the same cells again; every cell can be run; and its check refuses wrong answers."""
+"""bench/draw: a seed draws the same cells again; every cell can be run; its check refuses wrong answers; and a
+measurement that is not what it says fails."""
 
+import argparse
 import os
 import sys
 
@@ -13,6 +15,8 @@ ROOT = os.path.dirname(os.path.dirname(common.HERE))
 sys.path.insert(0, os.path.join(ROOT, 'bench'))
 
 import drawn                            # noqa: E402
+import measure                          # noqa: E402
+import pairs                            # noqa: E402
 
 
 def seeds_are_repeated():
@@ -72,5 +76,65 @@ def answers_are_checked():
             conn.close()
 
 
+class Rows(pairs.Pairs):
+    """A table; and a view that has other rows for WiscSort, or in another order."""
+
+    def server(self):
+        if self.bench is None:
+            self.bench = measure.Bench(common.options.pg_config)
+            self.bench.server().psql('''
+                CREATE TABLE t AS SELECT i AS id, hashint4(i) AS k, repeat('x', 90) AS v FROM generate_series(1, 200000) i;
+                ANALYZE t;
+                CREATE VIEW fewer AS SELECT * FROM t WHERE id <> 77 OR current_setting('wiscsort.enable') = 'off';
+                CREATE VIEW other AS SELECT id, k, CASE WHEN id = 77 THEN current_setting('wiscsort.enable') ELSE v END
+                    AS v FROM t;
+                CREATE VIEW sorted AS SELECT id, CASE current_setting('wiscsort.enable') WHEN 'on' THEN k ELSE -k END
+                    AS k, v FROM t;''')
+            self.tables = ['t']
+        return self.bench.server()
+
+    def load(self, cell):
+        self.server()
+
+
+class Selected(pairs.Query):
+    """Rows of a table or a view, sorted by k."""
+
+    work_mem, settings = '1MB', {}
+
+    def __init__(self, table, shape='order', **more):
+        self.select, self.shape, self.columns = 'SELECT id, k, v FROM ' + table, shape, ['id', 'k', 'v']
+        self.keys, self.sorts = [('k', False, False)], True
+        for name, value in more.items():
+            setattr(self, name, value)
+
+
+def measurements_fail():
+    """What differs between both sides, is not the expected plan, or was read from the disk, is an error."""
+    more = argparse.Namespace(set=[], pairs=1, most=1)
+    with Rows(more) as measured:
+        found = measured.measure(Selected('t', expects=['WiscSort']))
+        check('error' not in found and found['used_wiscsort'] and found['plans'] == 'sort' and found['correct']
+              and found['core']['methods'] == ['external merge'], 'a measurement', found)
+        for shape, more in (('copy', {}), ('ctas', {}), ('cursor', {'fetch': 100}), ('limit', {'limit': 'LIMIT 20000'})):
+            found = measured.measure(Selected('t', shape, **more))
+            check('ratio' in found and 'error' not in found, 'a measurement by ' + shape, found)
+        for table, shape in (('fewer', 'order'), ('other', 'order'), ('sorted', 'order'), ('sorted', 'cursor'),
+                             ('other', 'ctas')):
+            found = measured.measure(Selected(table, shape, fetch=1000))
+            check('a wrong answer' in found.get('error', ''), 'wrong rows of %s, %s' % (table, shape), found)
+        for table, places, wrong in (('t', [1], False), ('other', [1], True), ('fewer', [1], True)):
+            found = measured.measure(Selected(table, 'answer', places=places, keys=(), columns=(), sorts=False,
+                                              select='SELECT id, k, v FROM %s ORDER BY k' % table))
+            equal('a wrong answer' in found.get('error', ''), wrong, 'the whole answer of ' + table)
+        found = measured.measure(Selected('t', expects=['Merge Join']))
+        check('not the expected plan: no Merge Join' in found.get('error', ''), 'another plan is an error', found)
+        reads, measure.Bench._disk_reads = measure.Bench._disk_reads, staticmethod(lambda conn, n=[0]: n.append(0) or
+                                                                                   len(n) << 21)
+        found = measured.measure(Selected('t'))
+        measure.Bench._disk_reads = staticmethod(reads)
+        check('read from the disk' in found.get('error', ''), 'reading from the disk is an error', found)
+
+
 if __name__ == '__main__':
-    common.run([seeds_are_repeated, answers_are_checked])
+    common.run([seeds_are_repeated, answers_are_checked, measurements_fail])
