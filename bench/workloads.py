@@ -6,26 +6,34 @@ from tables import node, ratio
 from words import RATIO_AXIS, SOURCE, Section, count, kilobytes, picture_note, size, source
 
 DRAWN = '''\
-Cells that nobody has chosen: a seed draws types, collations, distinct values, order in the table, widths, rows,
-`work_mem`, parallel workers, jit, and the query. A cell *counts* if core sorts for more than %d ms and the two
-plans differ; where they are the same the ratio is noise (*same plans*). Of those that count, a loss is below
-%.2f. *mean* is the geometric mean; in the picture, the quartiles are over the cells of a kind of query. A cell of
-seed S is repeated by `bench/draw --seed S --cell N`, with the `--max-rows` of its run.
+Cells that nobody has chosen: a seed draws types, collations, distinct values, order in the table,
+widths, rows, `work_mem`, parallel workers, jit, and the query. A cell *counts* if core sorts for more
+than %d ms and the two plans differ; where they are the same the ratio is noise (*same plans*). Of those
+that count, a loss is below %.2f. *mean* is the geometric mean; in the picture, the quartiles are over
+the cells of a kind of query. A cell of seed S is repeated by `bench/draw --seed S --cell N`, with the
+`--max-rows` of its run.
 ''' % (results.SORTED_LEAST * 1000, results.DRAWN_NEED)
 STANDARD = '''\
-%s *mode*: with the server's defaults (two parallel workers, jit), or serially without jit. *plans*: `same` means
-that both sides run one plan, so that the ratio is noise; `sort` that they differ in who sorts and nothing else;
-`other` in more; *jit* says what is compiled, core / WiscSort, where that differs. *alone* is the ratio without jit
-and with core in a plan of the same shape as WiscSort's, where one of these differs: the sort's own part.
+%s
+*mode*: with the server's defaults (two parallel workers, jit), or serially without jit. *plans*: `same`
+means that both sides run one plan, so that the ratio is noise; `sort` that they differ in who sorts and
+nothing else; `other` in more; *jit* says what is compiled, core / WiscSort, where that differs. *alone*
+is the ratio without jit and with core in a plan of the same shape as WiscSort's, where one of these
+differs: the sort's own part.
 '''
-OTHERS = '''*others* are
-seconds ÷ seconds of WiscSort: core with `work_mem` so large that it sorts in memory; the rewrite by hand, which
-sorts ctids and joins them back; and DuckDB with 1 and 2 threads, memory for `work_mem` and the table, and text in
-the order of bytes. The number of a report is that in the picture.
+OTHERS = '''*others* are seconds ÷ seconds of WiscSort: core with `work_mem` so large that it sorts in memory; the
+rewrite by hand, which sorts ctids and joins them back; and DuckDB with 1 and 2 threads, memory for
+`work_mem` and the table, and text in the order of bytes. The number of a report is that in the picture.
 '''
 QUERIES = STANDARD % 'The 22 queries, with validation parameters. At least 0.97 is required where the plans differ.'
 TPCH = STANDARD % "Reports over TPC-H's tables." + OTHERS
 TPCC = STANDARD % "Reports over TPC-C's tables." + OTHERS
+
+
+# Of the picture of drawn cells: what their queries are.
+KINDS = {'ORDER BY': ('order', 'keys', 'filter'), 'COPY, CTAS': ('copy', 'ctas'), 'GROUP BY': ('group', 'group sorted'),
+         'DISTINCT': ('distinct', 'distinct on'), 'window': ('window',), 'joins': ('merge join', 'join'),
+         'LIMIT, OFFSET': ('limit', 'offset'), 'cursor': ('cursor',)}
 
 
 def drawn(lines):
@@ -52,8 +60,10 @@ def drawn(lines):
              if line['ratio'][1] < 1]
     svg = groups and pictures.bars(
         'Cells drawn by a seed: how many times faster than core', picture_note(counted), 'kind of query', RATIO_AXIS,
-        ['median cell'], [('%s\n%d' % (shape, len(cells)), [pictures.Bar(
-            results.quartiles([line['ratio'][1] for line in cells]))]) for shape, cells in groups.items()])
+        ['median cell'],
+        [('%s\n%d cells' % (kind, len(ratios)), [pictures.Bar(results.quartiles(ratios))])
+         for kind, shapes in KINDS.items()
+         for ratios in [[line['ratio'][1] for shape in shapes for line in groups.get(shape, [])]] if ratios])
     return Section(shown, ('run, kind of query, or cell below 1', '>cells', '>that count', '>mean', '>least', '>below 1',
                            '>losses', 'same plans', 'PostgreSQL; commit'), rows,
                    'drawn.svg', 'Ratio of cells drawn by a seed, by the kind of query', svg)

@@ -17,6 +17,7 @@ sys.path.insert(0, os.path.join(ROOT, 'bench'))
 import drawn                            # noqa: E402
 import measure                          # noqa: E402
 import pairs                            # noqa: E402
+import workloads                        # noqa: E402
 
 
 def seeds_are_repeated():
@@ -31,6 +32,8 @@ def seeds_are_repeated():
           sorted((table.rows, table.size) for table in large))
     shapes = {cell.shape for cell in drawn.cells(5, 400, 5000)}
     equal(shapes, set(drawn.SHAPES), 'every kind of query is drawn')
+    equal(sorted(shape for kind in workloads.KINDS.values() for shape in kind), sorted(drawn.SHAPES),
+          'each of them is in the picture')
 
 
 def answers_are_checked():

@@ -277,6 +277,8 @@ def queries_of_standards():
     equal((names(made, '## TPC-H')[1:], [row[1] for row in rows(made, '## Reports over TPC-C')][1:]),
           (['Q1'], ['of C']), 'queries, and reports over TPC-C')
     equal(names(made, LOSSES), ['slower'], 'a loss is one, and noise is none')
+    long = [text for text in made['RESULTS.md'].split('\n') if len(text) > 110 and not text.startswith(('|', '!'))]
+    equal(long, [], 'no line is longer than tools/lint allows')
     check(all('docs/pictures/%s.svg' % name in made for name in ('tpch', 'tpch_reports', 'tpcc_reports')), 'pictures')
 
 
@@ -291,6 +293,7 @@ def drawn_cells():
     equal(found[0][1:8], ['5', '3', '1.20', '0.90', '2', '1', '1: 0.50 to 0.50'], 'a run of drawn cells')
     equal([row[0] for row in found[1:]], ['order', 'cell 2: slow; 1,000 rows', 'cell 3: close; 1,000 rows'],
           'cells below 1')
+    check(all(len(text) <= 110 for text in made['RESULTS.md'].split('\n') if not text.startswith(('|', '!'))), 'short lines')
     equal(names(made, LOSSES), ['slow'], 'only what counts is a loss')
     equal(names(made, FAILURES), ['1 of 6 cells'], 'what was not reached in time has one row')
     equal(results.identity(data[0]) == results.identity(data[1]), False, 'each cell is one of its own')
