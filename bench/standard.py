@@ -28,7 +28,7 @@ DATABASE = 'standard'
 TIMEOUT = '600s'
 MODES = {'defaults': {'max_parallel_workers_per_gather': '2', 'jit': 'on'},
          'serial': {'max_parallel_workers_per_gather': '0', 'jit': 'off'}}
-BY_HAND = {'enable_hashjoin': 'off', 'enable_mergejoin': 'off', 'work_mem': None}
+FITS = 4                        # tables below so many times work_mem need not spill, and may be left to core
 DUCK_TYPES = (('character', 'VARCHAR'), ('text', 'VARCHAR'), ('numeric(', None), ('timestamp with', 'TIMESTAMPTZ'))
 HEADINGS = ('query', 'mode', 'work_mem', 'node', 'plans', 'core ms', 'wisc ms', 'ratio [quartiles]', 'pairs', 'alone',
             'others / wisc', 'remarks')
@@ -125,6 +125,8 @@ class StandardPairs(Pairs):
     def load(self, cell):
         conn = self.server().connect()
         self.tables = cell.tables(self.known)
+        if sum(map(self.size, self.tables)) < FITS * results.megabytes(cell.work_mem) * 2**20:
+            cell.core_allowed, cell.expects = True, [node for node in cell.expects if node != 'WiscSort']
         if cell.shape != 'answer':
             with conn.cursor() as cur:
                 cur.execute(cell.select + ' LIMIT 0')
@@ -178,9 +180,9 @@ class StandardPairs(Pairs):
     def rows_of(self, cell):
         return int(self.server().psql('SELECT count(*) FROM ' + self.tables[0]).stdout)
 
-    def size(self):
-        """Bytes of the first table."""
-        return int(self.server().psql("SELECT pg_table_size('%s')" % self.tables[0]).stdout)
+    def size(self, table=None):
+        """Bytes of a table, or of the first."""
+        return int(self.server().psql("SELECT pg_table_size('%s')" % (table or self.tables[0])).stdout)
 
     def duckdb(self, cell):
         """Whether DuckDB has the rows; it gets them where it can be had."""
