@@ -23,6 +23,7 @@ import time
 from cells import HERE
 from cluster import Cluster, ClusterError, RssSampler, end_if_told
 from memgroup import MemoryGroup, MemoryGroupError
+from results import quartiles
 
 import psycopg2
 
@@ -41,13 +42,6 @@ SERVER = {
 
 class Refused(Exception):
     """A cell cannot be measured as described."""
-
-
-def quartiles(values):
-    """(lower quartile, median, upper quartile)."""
-    if len(values) == 1:
-        return [values[0]] * 3
-    return statistics.quantiles(values, n=4, method='inclusive')
 
 
 def plan_nodes(plan):

@@ -18,6 +18,7 @@ WIDEST_BAR = 64
 LINE = 16                       # from one line of a label to the next
 CHARACTER = 0.60                # width of a character, of the font's size
 NARROW_BAR = 34                 # no room for two decimals above it
+TINY_BAR = 16                   # nor for any number
 
 
 class Bar:
@@ -96,6 +97,8 @@ def _bar(bar, x, width, height, colour):
     if bar.need:
         y = height(bar.need)
         out.append(_line(x - 6, y, x + width + 6, y, INK, 3, DASHED))
+    if width < TINY_BAR:
+        return out
     value = '%.2f' % bar.median
     if width < NARROW_BAR:
         value = '%.1f' % bar.median if bar.median < 9.95 else '%.0f' % bar.median

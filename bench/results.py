@@ -15,6 +15,7 @@ the date decides, then the place in the file.
 import fnmatch
 import hashlib
 import json
+import math
 import os
 import platform
 import re
@@ -31,13 +32,15 @@ NEEDED = ('date', 'run', 'case', 'name')
 # Lines that agree in these measured the same thing.
 MEASURED = ('shape', 'width', 'key', 'distribution', 'work_mem', 'cache', 'rows', 'consume', 'settings',
             'core_settings', 'core_only', 'clients', 'memory', 'create', 'select', 'order_by', 'count',
-            'table', 'wanted', 'block_kb', 'reads', 'assist')
+            'table', 'wanted', 'block_kb', 'reads', 'assist', 'drawn')
 # Cases whose ratio is not that of a sort's time: below 1 it is no loss.
 OF_OTHERS = ('neighbour', 'fmsort', 'costs')
 # Server settings that say nothing about a time.
 IDLE_SETTINGS = ('DateStyle', 'TimeZone', 'lc_*', 'log_*', 'logging_collector', 'port', 'listen_addresses',
                  'unix_socket_directories', 'default_text_search_config', 'max_connections',
                  'dynamic_shared_memory_type', 'statement_timeout')
+# Of cells that bench/draw draws: what counts is sorted for longer than this by core, and a loss is below that.
+SORTED_LEAST, DRAWN_NEED = 0.05, 0.95
 NOT_REACHED = 'not measured: the run ended before this cell was done'
 
 
@@ -261,6 +264,19 @@ def contest_line(run, number, of, contest, need):
     return line
 
 
+def query_line(run, number, of, facts, result):
+    """The line of what pairs.py measures; facts are the query's description."""
+    line = _run(run, number, of)
+    line.update(facts)
+    line['complete'] = 'error' not in result
+    line.update((name, _short(value, 6) if isinstance(value, (float, list)) else value)
+                for name, value in result.items() if name not in ('error', 'server_log'))
+    if 'error' in result:
+        line.update(error=result['error'][:500], server_log=result.get('server_log', '')[-500:])
+    line.update(_place(run))
+    return line
+
+
 def _whole(path):
     """Whether the file ends with a whole line, or is empty or not there."""
     try:
@@ -333,6 +349,32 @@ def missed(line):
     return bool(line.get('need')) and (
         failed(line) or line['ratio'][1] < line['need'] or
         not (line.get('core_allowed') or line.get('used_wiscsort', True)))
+
+
+def drawn_counts(line):
+    """Whether a drawn cell says something: core sorts for some time, and not both sides do the same."""
+    return not failed(line) and line['sort_seconds'] > SORTED_LEAST and line['plans'] != 'same'
+
+
+def drawn_loss(line):
+    return drawn_counts(line) and line['ratio'][1] < DRAWN_NEED
+
+
+def quartiles(values):
+    """(lower quartile, median, upper quartile)."""
+    if len(values) == 1:
+        return [values[0]] * 3
+    return statistics.quantiles(values, n=4, method='inclusive')
+
+
+def megabytes(memory):
+    """Of a setting like '64MB'."""
+    return int(memory[:-2]) * {'kB': 1 / 1024, 'MB': 1, 'GB': 1024}[memory[-2:]]
+
+
+def mean(values):
+    """The geometric mean; of nothing, 1."""
+    return math.exp(statistics.mean(map(math.log, values))) if values else 1.0
 
 
 def losses_first(lines):

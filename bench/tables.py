@@ -31,9 +31,16 @@ def remarks(line):
         found.append('read from disk')
     if results.missed(line) and not results.failed(line):
         found.append('below need')
-    if 'ratio' in line and line['ratio'][1] < 1 and line['case'] not in results.OF_OTHERS:
+    if 'ratio' in line and is_loss(line):
         found.append('loss')
     return '; '.join(found)
+
+
+def is_loss(line):
+    """Whether the query took longer than without WiscSort, and not by chance alone."""
+    if line['case'] == 'draw':
+        return results.drawn_loss(line)
+    return line['ratio'][1] < 1 and line['case'] not in results.OF_OTHERS and line.get('plans') != 'same'
 
 
 def node(line):
@@ -55,17 +62,22 @@ def _row(line):
     return row + [{None: '?', True: 'same', False: 'WRONG'}[line.get('correct')], remarks(line)]
 
 
-def text(lines):
-    """The cells as text, one line each; pairs of figures are core / wiscsort."""
-    rows = [HEADINGS] + [_row(line) for line in results.losses_first(lines)]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(HEADINGS))]
+def aligned(headings, rows, left=LEFT_ALIGNED):
+    """A table as text: columns of words to the left, others to the right."""
+    rows = [headings] + rows
+    widths = [max(len(row[i]) for row in rows) for i in range(len(headings))]
     out = []
     for row in rows:
-        columns = [value.ljust(width) if heading in LEFT_ALIGNED else value.rjust(width)
-                   for value, width, heading in zip(row, widths, HEADINGS)]
+        columns = [value.ljust(width) if heading in left else value.rjust(width)
+                   for value, width, heading in zip(row, widths, headings)]
         out.append('  '.join(columns).rstrip())
     out.insert(1, '  '.join('-' * width for width in widths))
     return '\n'.join(out)
+
+
+def text(lines):
+    """The cells as text, one line each; pairs of figures are core / wiscsort."""
+    return aligned(HEADINGS, [_row(line) for line in results.losses_first(lines)])
 
 
 def markdown(headings, rows):

@@ -11,13 +11,14 @@ import common
 from common import check
 
 ROOT = os.path.dirname(os.path.dirname(common.HERE))
-sys.path[:0] = [os.path.join(ROOT, 'bench'), os.path.join(ROOT, 'test', 'mutants')]
+sys.path[:0] = [os.path.join(ROOT, name) for name in ('bench', 'tools', 'test/mutants')]
 
 import cells                            # noqa: E402
 import faults                           # noqa: E402
+import standard                         # noqa: E402
 
 PROGRAMS = ('bench/run', 'bench/builds', 'bench/neighbour', 'bench/together', 'bench/fmsort', 'bench/report',
-            'bench/costs', 'bench/demo', 'test/run', 'test/diff/run', 'test/core/run', 'test/core/sqlsmith',
+            'bench/costs', 'bench/draw', 'bench/tpch', 'bench/tpcc', 'bench/demo', 'test/run', 'test/diff/run', 'test/core/run', 'test/core/sqlsmith',
             'test/mutants/run', 'test/sanitize/backends', 'tools/cluster.py')
 
 
@@ -48,6 +49,26 @@ def contests_are_understood():
     check(done.returncode == 0 and len(done.stdout.splitlines()) >= len(found), 'bench/costs --list', done.stdout)
 
 
+def standards_are_understood():
+    """Every report of TPC-H and TPC-C has tables that there are; the 22 queries are 22."""
+    for name, known in (('tpch', 8), ('tpcc', 9)):
+        case = standard.contents(name)
+        tables = {words[2] for words in (text.split() for text in case['create']) if words[:2] == ['CREATE', 'TABLE']}
+        found = [standard.Standard(name, one, mode, '4MB', case['settings'], 1000)
+                 for one in case['reports'] for mode in standard.MODES]
+        check(len(tables) == known and all(cell.tables(tables) and cell.query() for cell in found)
+              and len({cell.name for cell in found}) == len(case['reports'])
+              and {one.get('settings') for one in case['reports']} <= set(case['settings']) | {None},
+              'bench/cases/%s.json: %d reports' % (name, len(case['reports'])))
+    done = subprocess.run([os.path.join(ROOT, 'bench', 'tpch'), '--list', '--sets', 'queries', '--modes', 'serial'],
+                          text=True, stdout=subprocess.PIPE)
+    check(done.stdout.splitlines() == ['Q%d, serial, 4MB' % number for number in range(1, 23)],
+          'bench/cases/tpch.sql: 22 queries', done.stdout)
+    scripts = os.path.join(ROOT, 'bench', 'cases', 'tpcc')
+    check({name + '.sql' for name in standard.contents('tpcc')['transactions']} == set(os.listdir(scripts)),
+          'bench/cases/tpcc: a script for each transaction')
+
+
 def faults_fit():
     """The old lines of test/mutants/faults.py are in the sources, once each."""
     for fault in faults.FAULTS:
@@ -61,4 +82,4 @@ def faults_fit():
 
 
 if __name__ == '__main__':
-    common.run([help_of_each, cases_are_understood, contests_are_understood, faults_fit])
+    common.run([help_of_each, cases_are_understood, contests_are_understood, standards_are_understood, faults_fit])

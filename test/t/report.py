@@ -76,6 +76,22 @@ def contest(ratio, **fields):
     return results.contest_line(RUN, 1, 1, found, 0.95)
 
 
+def query(ratio, case='tpch', error=None, number=1, of=1, **fields):
+    """A line of bench/tpch, bench/tpcc or bench/draw."""
+    facts = {'case': case, 'shape': 'report', 'name': 'a report', 'mode': 'serial', 'rows': 1000, 'work_mem': '4MB',
+             'cache': 'cached', 'settings': {}}
+    facts['select'] = 'SELECT %s' % [case, fields.get('name')]
+    if case == 'draw':
+        facts.update(cell=number, table='1,000 rows', drawn='7/%d/1000' % number, shape='order')
+    found = {'used_wiscsort': True, 'plans': 'sort', 'correct': True, 'ratios': [ratio] * 3, 'ratio': [ratio] * 3,
+             'pairs': 3, 'core_seconds': ratio, 'wiscsort_seconds': 1.0, 'sort_seconds': 0.5}
+    for name in ('plans', 'sort_seconds', 'alone', 'jit', 'others'):
+        if name in fields:
+            found[name] = fields.pop(name)
+    return results.query_line({**RUN, 'run': RUN['run'] + case}, number, of, {**facts, **fields},
+                              {'error': error} if error else found)
+
+
 def report(data, *arguments):
     """(exit status, what was printed, {path: text} of what was made).  `data` is a list of
     lines, or the text of a file."""
@@ -244,6 +260,45 @@ def contests_of_plans():
     equal(names(made, FAILURES), ['c'], 'a contest that failed is told')
 
 
+def queries_of_standards():
+    data = [query(2.0, name='sorted', alone=1.5, jit='jit / none', others={'by hand': 3.0, 'DuckDB 1': None}),
+            query(0.8, name='slower'), query(0.7, name='noise', plans='same'),
+            query(4.0, name='quick', mode='defaults', settings={'jit': 'on'}),
+            query(1.2, name='Q1', shape='answer'), query(3.0, 'tpcc', name='of C')]
+    _, _, made = report(data)
+    found = rows(made, '## Reports over TPC-H')
+    equal([row[1:3] + row[8:9] + row[11:12] for row in found],
+          [['geometric mean of 1; of 1 whose plans differ', 'defaults', '4.00', '4.00; 4.00'],
+           ['geometric mean of 3; of 2 whose plans differ', 'serial', '1.10', '1.04; 1.26'],
+           ['slower', 'serial', '', '0.80 [0.80 0.80]'], ['sorted', 'serial', '1.50', '2.00 [2.00 2.00]'],
+           ['quick', 'defaults', '', '4.00 [4.00 4.00]'], ['noise', 'serial', '', '0.70 [0.70 0.70]']],
+          'reports: means, then the smallest ratios, then equal plans')
+    equal((found[3][5], found[3][9]), ('sort; jit: jit / none', 'by hand 3.00, DuckDB 1 fails'), 'what a report says')
+    equal((names(made, '## TPC-H')[1:], [row[1] for row in rows(made, '## Reports over TPC-C')][1:]),
+          (['Q1'], ['of C']), 'queries, and reports over TPC-C')
+    equal(names(made, LOSSES), ['slower'], 'a loss is one, and noise is none')
+    long = [text for text in made['RESULTS.md'].split('\n') if len(text) > 110 and not text.startswith(('|', '!'))]
+    equal(long, [], 'no line is longer than tools/lint allows')
+    check(all('docs/pictures/%s.svg' % name in made for name in ('tpch', 'tpch_reports', 'tpcc_reports')), 'pictures')
+
+
+def drawn_cells():
+    data = [query(2.0, 'draw', number=1, of=6), query(0.9, 'draw', name='slow', number=2, of=6),
+            query(0.97, 'draw', name='close', number=3, of=6),
+            query(0.5, 'draw', name='noise', plans='same', number=4, of=6),
+            query(0.5, 'draw', name='short', sort_seconds=0.01, number=5, of=6),
+            query(0, 'draw', error=results.NOT_REACHED, number=6, of=6)]
+    _, _, made = report(data)
+    found = rows(made, '## Drawn by a seed')
+    equal(found[0][1:8], ['5', '3', '1.20', '0.90', '2', '1', '1: 0.50 to 0.50'], 'a run of drawn cells')
+    equal([row[0] for row in found[1:]], ['order', 'cell 2: slow; 1,000 rows', 'cell 3: close; 1,000 rows'],
+          'cells below 1')
+    check(all(len(text) <= 110 for text in made['RESULTS.md'].split('\n') if not text.startswith(('|', '!'))), 'short lines')
+    equal(names(made, LOSSES), ['slow'], 'only what counts is a loss')
+    equal(names(made, FAILURES), ['1 of 6 cells'], 'what was not reached in time has one row')
+    equal(results.identity(data[0]) == results.identity(data[1]), False, 'each cell is one of its own')
+
+
 def unknown_fields_do_not_matter():
     data = [line(2), line(0.9, 'grid', key='uuid'), neighbour(1)]
     more = [{'new': [1, {'a': None}], **one, 'core': {**one['core'], 'new': 1}} for one in data]
@@ -311,5 +366,5 @@ def the_committed_report_is_current():
 if __name__ == '__main__':
     common.run([rows_of_tables, losses_come_first, the_newest_complete_line_counts, nothing_is_left_out,
                 a_broken_file_is_reported, unknown_fields_do_not_matter, orders_of_reading,
-                contests_of_plans, lines_say_what_matters, pictures_are_well_formed,
+                contests_of_plans, queries_of_standards, drawn_cells, lines_say_what_matters, pictures_are_well_formed,
                 the_committed_report_is_current])
