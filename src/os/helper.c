@@ -23,7 +23,9 @@
  * none does without.
  *
  * Waking a sleeping thread costs some 5 us and, on a virtual machine, 50 us until
- * it runs; both sides therefore look for a short while before they sleep.
+ * it runs; both sides therefore look for a short while before they sleep.  Where all processors are busy
+ * it is some ms.  So a backend that waits for a chore does what the helper has not begun itself, in turn:
+ * a sort waits for its own work, and never for the system to find a processor for somebody else.
  *-------------------------------------------------------------------------
  */
 #include "os/os.h"
@@ -54,6 +56,7 @@ struct WsHelper
 	pthread_cond_t done;		/* a chore was done */
 	WsChore    *head;			/* the one being done, then those queued */
 	WsChore    *tail;
+	bool		busy;			/* the first one is being done, by the thread or by the backend */
 	volatile bool stop;			/* also looked at without the lock */
 	bool		idle;			/* the thread sleeps */
 	bool		awaited;		/* the backend sleeps */
@@ -79,6 +82,19 @@ ws_thread_give_back(void)
 	pg_atomic_fetch_sub_u32(&running, 1);
 }
 
+/* The first chore in the list has been done.  The caller has the lock. */
+static void
+end_chore(WsHelper *h)
+{
+	WsChore    *chore = h->head;
+
+	h->head = chore->next;
+	h->busy = false;
+	pg_atomic_fetch_sub_u32(&h->queued, 1);
+	/* the lock and this make what the chore wrote visible */
+	pg_atomic_write_u32(&chore->state, WS_CHORE_DONE);
+}
+
 static void *
 work(void *arg)
 {
@@ -89,13 +105,13 @@ work(void *arg)
 	{
 		WsChore    *chore = h->head;
 
-		if (chore == NULL)
+		if (chore == NULL || h->busy)
 		{
 			pthread_mutex_unlock(&h->lock);
 			for (int i = 0; i < SPINS && pg_atomic_read_u32(&h->queued) == 0; i++)
 				SPIN_DELAY();
 			pthread_mutex_lock(&h->lock);
-			while (h->head == NULL && !h->stop)
+			while ((h->head == NULL || h->busy) && !h->stop)
 			{
 				h->idle = true;
 				pthread_cond_wait(&h->work, &h->lock);
@@ -103,13 +119,11 @@ work(void *arg)
 			}
 			continue;
 		}
+		h->busy = true;
 		pthread_mutex_unlock(&h->lock);
 		chore->run(chore);
 		pthread_mutex_lock(&h->lock);
-		h->head = chore->next;
-		pg_atomic_fetch_sub_u32(&h->queued, 1);
-		/* the lock and this make what the chore wrote visible */
-		pg_atomic_write_u32(&chore->state, WS_CHORE_DONE);
+		end_chore(h);
 		if (h->awaited)
 			pthread_cond_signal(&h->done);
 	}
@@ -271,16 +285,29 @@ ws_helper_submit_lazily(WsHelper *h, WsChore *chore)
 	queue(h, chore, 2);
 }
 
-/* Wakes the helper if it sleeps over a chore. */
+/*
+ * Does a chore, and those queued before it, as long as the helper does none; then wakes it, if there are
+ * more.
+ */
 static void
-wake(WsHelper *h)
+take_over(WsHelper *h, WsChore *chore)
 {
-	bool		needed;
+	bool		more;
 
 	pthread_mutex_lock(&h->lock);
-	needed = h->idle && h->head != NULL;
+	while (!h->busy && pg_atomic_read_u32(&chore->state) == WS_CHORE_QUEUED)
+	{
+		WsChore    *first = h->head;
+
+		h->busy = true;
+		pthread_mutex_unlock(&h->lock);
+		first->run(first);
+		pthread_mutex_lock(&h->lock);
+		end_chore(h);
+	}
+	more = h->idle && h->head != NULL && !h->busy;
 	pthread_mutex_unlock(&h->lock);
-	if (needed)
+	if (more)
 		pthread_cond_signal(&h->work);
 }
 
@@ -317,13 +344,17 @@ ws_helper_wait(WsHelper *h, WsChore *chore)
 	if (pg_atomic_read_u32(&chore->state) == WS_CHORE_IDLE)
 		return false;
 	if (pg_atomic_read_u32(&chore->state) == WS_CHORE_QUEUED)
-		wake(h);
+	{
+		take_over(h, chore);
+		CHECK_FOR_INTERRUPTS();
+	}
 	for (int i = 0; i < SPINS && pg_atomic_read_u32(&chore->state) == WS_CHORE_QUEUED; i++)
 		SPIN_DELAY();
 	while (pg_atomic_read_u32(&chore->state) == WS_CHORE_QUEUED)
 	{
 		sleep_until_done(h, chore);
 		CHECK_FOR_INTERRUPTS();
+		take_over(h, chore);
 	}
 	pg_read_barrier();
 	pg_atomic_write_u32(&chore->state, WS_CHORE_IDLE);
