@@ -447,6 +447,9 @@ fault('helper without SIGBUS', FILE, 'sigdelset(&block, SIGBUS);', '', 't:damage
 fault('chore never done', FILE,
       '/* the lock and this make what the chore wrote visible */\n'
       'pg_atomic_write_u32(&chore->state, WS_CHORE_DONE);', '', 'sql:threads')
+fault('a chore done twice at a time', FILE,
+      'while (!h->busy && pg_atomic_read_u32(&chore->state) == WS_CHORE_QUEUED)',
+      'while (pg_atomic_read_u32(&chore->state) == WS_CHORE_QUEUED)', 'unit:test_formation sql:threads')
 fault('threads not given back', FILE, 'h->running = false;\nws_thread_give_back();', 'h->running = false;',
       'sql:edges')
 FILE = 'os/sigbus.c'
