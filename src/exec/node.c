@@ -59,13 +59,12 @@ begin_sort(CustomScanState *node, EState *estate, int eflags)
 		state->rel = node->ss.ss_currentRelation;
 		node->ss.ss_currentRelation = NULL;
 		ws_request_note_columns(state->request, cscan, RelationGetDescr(state->rel));
-		ExecInitScanTupleSlot(estate, &node->ss, RelationGetDescr(state->rel),
-							  &TTSOpsHeapTuple);
+		ws_init_scan_slot(estate, &node->ss, RelationGetDescr(state->rel), &TTSOpsHeapTuple);
 		ExecAssignScanProjectionInfo(&node->ss);
 		return;
 	}
-	ExecInitScanTupleSlot(estate, &node->ss, ExecGetResultType(outerPlanState(node)),
-						  state->request->store == WS_KIND_KEYS ? &TTSOpsVirtual : &TTSOpsHeapTuple);
+	ws_init_scan_slot(estate, &node->ss, ExecGetResultType(outerPlanState(node)),
+					  state->request->store == WS_KIND_KEYS ? &TTSOpsVirtual : &TTSOpsHeapTuple);
 	ExecAssignScanProjectionInfoWithVarno(&node->ss, INDEX_VAR);
 }
 

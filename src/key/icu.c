@@ -22,7 +22,6 @@
 #include <unicode/ucol.h>
 #include <unicode/uiter.h>
 
-#include "catalog/pg_collation.h"
 #include "utils/pg_locale.h"
 
 extern void uiter_setUTF8(UCharIterator *iter, const char *s, int32_t length) __attribute__((weak));
@@ -69,13 +68,13 @@ ws_icu_create(Oid collation)
 	pg_locale_t locale;
 	WsIcu	   *icu;
 
-	if (!OidIsValid(collation) || GetDatabaseEncoding() != PG_UTF8 || !is_servers())
+	if (GetDatabaseEncoding() != PG_UTF8 || !is_servers() || !ws_collation_is_icu(collation))
 		return NULL;
 	locale = pg_newlocale_from_collation(collation);
-	if (locale == NULL || locale->provider != COLLPROVIDER_ICU)
+	if (locale == NULL)
 		return NULL;
 	icu = palloc(sizeof(WsIcu));
-	icu->collator = locale->info.icu.ucol;
+	icu->collator = ws_locale_collator(locale);
 	return icu;
 }
 

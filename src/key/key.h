@@ -266,6 +266,7 @@ extern SortSupport ws_nested_create(Oid proc, Oid type, Oid collation);
 typedef struct WsTransform WsTransform;
 
 extern bool ws_collation_is_bytes(Oid collation);
+extern bool ws_collation_is_icu(Oid collation);
 extern bool ws_transformable(Oid collation);
 extern WsTransform *ws_transform_create(Oid collation);
 extern WsTransform *ws_transform_of_icu(const struct WsIcu *icu, Oid collation);

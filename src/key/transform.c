@@ -50,35 +50,60 @@ text_attribute(int cache, HeapTuple tuple, AttrNumber attno)
 }
 
 /*
+ * The provider of a collation, or '\0' if there is none; *name is set to the name of its locale,
+ * palloc'd, if it is libc's and deterministic, or to NULL.
+ */
+static char
+look_up(Oid collation, char **name)
+{
+	char		provider = '\0';
+	HeapTuple	tuple;
+
+	*name = NULL;
+	if (!OidIsValid(collation))
+		return provider;
+	if (collation == DEFAULT_COLLATION_OID)
+	{
+		tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
+		if (!HeapTupleIsValid(tuple))
+			return provider;
+		provider = ((Form_pg_database) GETSTRUCT(tuple))->datlocprovider;
+		if (provider == COLLPROVIDER_LIBC)
+			*name = text_attribute(DATABASEOID, tuple, Anum_pg_database_datcollate);
+	}
+	else
+	{
+		tuple = SearchSysCache1(COLLOID, ObjectIdGetDatum(collation));
+		if (!HeapTupleIsValid(tuple))
+			return provider;
+		provider = ((Form_pg_collation) GETSTRUCT(tuple))->collprovider;
+		if (provider == COLLPROVIDER_LIBC && ((Form_pg_collation) GETSTRUCT(tuple))->collisdeterministic)
+			*name = text_attribute(COLLOID, tuple, Anum_pg_collation_collcollate);
+	}
+	ReleaseSysCache(tuple);
+	return provider;
+}
+
+/*
  * The name of the libc locale behind a collation, palloc'd; NULL if it is of
  * another provider, or not deterministic.
  */
 static char *
 libc_locale(Oid collation)
 {
-	char	   *name = NULL;
-	HeapTuple	tuple;
+	char	   *name;
 
-	if (!OidIsValid(collation))
-		return NULL;
-	if (collation == DEFAULT_COLLATION_OID)
-	{
-		tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
-		if (HeapTupleIsValid(tuple) &&
-			((Form_pg_database) GETSTRUCT(tuple))->datlocprovider == COLLPROVIDER_LIBC)
-			name = text_attribute(DATABASEOID, tuple, Anum_pg_database_datcollate);
-	}
-	else
-	{
-		tuple = SearchSysCache1(COLLOID, ObjectIdGetDatum(collation));
-		if (HeapTupleIsValid(tuple) &&
-			((Form_pg_collation) GETSTRUCT(tuple))->collprovider == COLLPROVIDER_LIBC &&
-			((Form_pg_collation) GETSTRUCT(tuple))->collisdeterministic)
-			name = text_attribute(COLLOID, tuple, Anum_pg_collation_collcollate);
-	}
-	if (HeapTupleIsValid(tuple))
-		ReleaseSysCache(tuple);
+	(void) look_up(collation, &name);
 	return name;
+}
+
+/* Is it a collation of ICU? */
+bool
+ws_collation_is_icu(Oid collation)
+{
+	char	   *name;
+
+	return look_up(collation, &name) == COLLPROVIDER_ICU;
 }
 
 /* Has a locale of this name no rules, so that strcoll is strcmp? */

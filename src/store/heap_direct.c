@@ -53,6 +53,7 @@
 #include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
 #include "storage/bufpage.h"
+#include "storage/fd.h"
 #include "utils/memdebug.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -377,12 +378,11 @@ share_buffer(int buffer)
 {
 	BufferDesc *desc = GetBufferDescriptor(buffer);
 
-	if ((pg_atomic_read_u32(&desc->state) & BM_VALID) == 0 ||
-		!LWLockConditionalAcquire(BufferDescriptorGetContentLock(desc), LW_SHARED))
+	if (!ws_buffer_is_valid(desc) || !ws_buffer_try_share(desc))
 		return false;
-	if ((pg_atomic_read_u32(&desc->state) & BM_VALID) != 0)
+	if (ws_buffer_is_valid(desc))
 		return true;
-	LWLockRelease(BufferDescriptorGetContentLock(desc));
+	ws_buffer_unshare(desc);
 	return false;
 }
 
@@ -436,7 +436,7 @@ ws_direct_unlock(WsDirect *d, const WsDirectBlock *blocks, int n)
 {
 	for (int i = 0; i < n; i++)
 		if (blocks[i].buffer >= 0 && blocks[i].page != NULL)
-			LWLockRelease(BufferDescriptorGetContentLock(GetBufferDescriptor(blocks[i].buffer)));
+			ws_buffer_unshare(GetBufferDescriptor(blocks[i].buffer));
 	for (int i = 0; i < (int) lengthof(d->held); i++)
 		for (; d->held[i] != 0; d->held[i] &= d->held[i] - 1)
 			LWLockRelease(partition_lock(i * 64 + pg_rightmost_one_pos64(d->held[i])));
