@@ -162,9 +162,11 @@ ws_unique_input(Path *path)
 
 /* 19 wants flags of a scan's slot, of which none is for us. */
 #if PG_VERSION_NUM >= 190000
-#define ws_init_scan_slot(estate, node, desc, ops)	ExecInitScanTupleSlot((estate), (node), (desc), (ops), 0)
+#define ws_init_scan_slot(estate, node, desc, ops) \
+	ExecInitScanTupleSlot((estate), (node), (desc), (ops), 0)
 #else
-#define ws_init_scan_slot(estate, node, desc, ops)	ExecInitScanTupleSlot((estate), (node), (desc), (ops))
+#define ws_init_scan_slot(estate, node, desc, ops) \
+	ExecInitScanTupleSlot((estate), (node), (desc), (ops))
 #endif
 
 /* ICU's collator of a locale of ICU: 19 has it in a union without a name. */
@@ -222,9 +224,9 @@ ws_setop_input(SetOpPath *setop, int i)
 #endif
 
 /*
- * A share of the content lock of a buffer that is not pinned, without waiting.  In
- * 19 that lock is a part of the buffer's state, only who has a pin can take it, and nobody outside of
- * bufmgr.c can try to have it shared: there it cannot be had.
+ * A share of the content lock of a buffer that is not pinned, without waiting.
+ * In 19 that lock is a part of the buffer's state, and only who has a pin can
+ * take it: there it cannot be had.
  */
 #if PG_VERSION_NUM >= 190000
 #define ws_buffer_is_valid(desc)	((pg_atomic_read_u64(&(desc)->state) & BM_VALID) != 0)

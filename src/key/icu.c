@@ -22,6 +22,7 @@
 #include <unicode/ucol.h>
 #include <unicode/uiter.h>
 
+#include "catalog/pg_collation.h"
 #include "utils/pg_locale.h"
 
 extern void uiter_setUTF8(UCharIterator *iter, const char *s, int32_t length) __attribute__((weak));
@@ -67,8 +68,10 @@ ws_icu_create(Oid collation)
 {
 	pg_locale_t locale;
 	WsIcu	   *icu;
+	char	   *name;
 
-	if (GetDatabaseEncoding() != PG_UTF8 || !is_servers() || !ws_collation_is_icu(collation))
+	if (GetDatabaseEncoding() != PG_UTF8 || !is_servers() ||
+		ws_collation_provider(collation, &name) != COLLPROVIDER_ICU)
 		return NULL;
 	locale = pg_newlocale_from_collation(collation);
 	if (locale == NULL)

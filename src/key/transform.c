@@ -20,14 +20,7 @@
 #include <locale.h>
 #include <string.h>
 
-#include "access/htup_details.h"
-#include "catalog/pg_collation.h"
-#include "catalog/pg_database.h"
-#include "miscadmin.h"
-#include "utils/builtins.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/syscache.h"
 
 /* Bytes of text that are tried first for so many bytes of transformed text, and the most. */
 #define SOURCE_BYTES(wanted)	((wanted) + 2)
@@ -40,50 +33,6 @@ struct WsTransform
 	MemoryContextCallback callback;
 };
 
-static char *
-text_attribute(int cache, HeapTuple tuple, AttrNumber attno)
-{
-	bool		isnull;
-	Datum		datum = SysCacheGetAttr(cache, tuple, attno, &isnull);
-
-	return isnull ? NULL : TextDatumGetCString(datum);
-}
-
-/*
- * The provider of a collation, or '\0' if there is none; *name is set to the name of its locale,
- * palloc'd, if it is libc's and deterministic, or to NULL.
- */
-static char
-look_up(Oid collation, char **name)
-{
-	char		provider = '\0';
-	HeapTuple	tuple;
-
-	*name = NULL;
-	if (!OidIsValid(collation))
-		return provider;
-	if (collation == DEFAULT_COLLATION_OID)
-	{
-		tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
-		if (!HeapTupleIsValid(tuple))
-			return provider;
-		provider = ((Form_pg_database) GETSTRUCT(tuple))->datlocprovider;
-		if (provider == COLLPROVIDER_LIBC)
-			*name = text_attribute(DATABASEOID, tuple, Anum_pg_database_datcollate);
-	}
-	else
-	{
-		tuple = SearchSysCache1(COLLOID, ObjectIdGetDatum(collation));
-		if (!HeapTupleIsValid(tuple))
-			return provider;
-		provider = ((Form_pg_collation) GETSTRUCT(tuple))->collprovider;
-		if (provider == COLLPROVIDER_LIBC && ((Form_pg_collation) GETSTRUCT(tuple))->collisdeterministic)
-			*name = text_attribute(COLLOID, tuple, Anum_pg_collation_collcollate);
-	}
-	ReleaseSysCache(tuple);
-	return provider;
-}
-
 /*
  * The name of the libc locale behind a collation, palloc'd; NULL if it is of
  * another provider, or not deterministic.
@@ -93,17 +42,8 @@ libc_locale(Oid collation)
 {
 	char	   *name;
 
-	(void) look_up(collation, &name);
+	(void) ws_collation_provider(collation, &name);
 	return name;
-}
-
-/* Is it a collation of ICU? */
-bool
-ws_collation_is_icu(Oid collation)
-{
-	char	   *name;
-
-	return look_up(collation, &name) == COLLPROVIDER_ICU;
 }
 
 /* Has a locale of this name no rules, so that strcoll is strcmp? */

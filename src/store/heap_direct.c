@@ -20,7 +20,8 @@
  *	- if it is there, that buffer remains the block's for as long, without a
  *	  pin, and its page does not change under the buffer's content lock in shared
  *	  mode.  If that cannot be had at once, or the page is still being read in,
- *	  the block is left to the buffer manager.
+ *	  the block is left to the buffer manager.  So it always is from PostgreSQL 19
+ *	  on, where only who has a pin can take a content lock (docs/heap.md).
  *
  * The caller touches the pages it is going to need before (ws_direct_touch),
  * so that I/O under the lock takes a page evicted in between; nothing under it allocates, looks for
