@@ -169,6 +169,20 @@ ws_unique_input(Path *path)
 	ExecInitScanTupleSlot((estate), (node), (desc), (ops))
 #endif
 
+/* 19 wants to be told that a descriptor has all of its columns. */
+#if PG_VERSION_NUM >= 190000
+#define ws_tuple_desc_finalize(desc)	TupleDescFinalize(desc)
+#else
+#define ws_tuple_desc_finalize(desc)	((void) 0)
+#endif
+
+/* 19 takes it for granted that the first columns of a table that are NOT NULL are not null. */
+#if PG_VERSION_NUM >= 190000
+#define ws_slot_read_nulls(slot)	((slot)->tts_first_nonguaranteed = 0)
+#else
+#define ws_slot_read_nulls(slot)	((void) (slot))
+#endif
+
 /* ICU's collator of a locale of ICU: 19 has it in a union without a name. */
 #if PG_VERSION_NUM >= 190000
 #define ws_locale_collator(locale)	((locale)->icu.ucol)
