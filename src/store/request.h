@@ -35,7 +35,7 @@ typedef struct WsRequest
 	Oid		   *collations;
 	bool	   *nulls_first;
 	bool	   *notnull;		/* no null can be there */
-	bool		younger;		/* a NOT NULL constraint of a key does not hold for all that the snapshot sees */
+	bool		younger;		/* a NOT NULL constraint of a key is younger than the snapshot */
 	WsStoreKind store;
 	const char *why;			/* it is that store, for EXPLAIN */
 	WsTieKeys	ties;			/* of the heap store */
