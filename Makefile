@@ -5,7 +5,7 @@
 #   make installcheck  pg_regress against the running server (PGHOST, PGPORT, ...)
 #   make check         install what is missing, build, run every test on private servers
 #   make check-core    PostgreSQL's own suites with every sort taken by WiscSort (test/core/run)
-#   make check-matrix  all of this for PostgreSQL 15, 17 and 18 (test/matrix; for maintainers)
+#   make check-matrix  all of this for PostgreSQL 15, 17, 18 and 19 (test/matrix; for maintainers)
 #   make mutants       does a test notice each of the one-line faults of test/mutants? (an hour)
 #   make demo          the main job against core (ROWS=10000000)
 #
@@ -92,10 +92,10 @@ version := $(word 2,$(shell $(or $(PG_CONFIG),false) --version 2>/dev/null))
 PGXS := $(shell $(or $(PG_CONFIG),false) --pgxs 2>/dev/null)
 ifeq ($(version),)
 $(error $(or $(PG_CONFIG),The empty PG_CONFIG) does not run: install postgresql-server-dev-15 (or -16, -17, \
--18), or set PG_CONFIG to the pg_config of your server)
+-18, -19), or set PG_CONFIG to the pg_config of your server)
 endif
-ifeq ($(strip $(foreach v,15 16 17 18,$(filter $(v) $(v).% $(v)beta% $(v)rc% $(v)devel%,$(version)))),)
-$(error $(PG_CONFIG) belongs to PostgreSQL $(version), and wiscsort supports 15, 16, 17 and 18: set \
+ifeq ($(strip $(foreach v,15 16 17 18 19,$(filter $(v) $(v).% $(v)beta% $(v)rc% $(v)devel%,$(version)))),)
+$(error $(PG_CONFIG) belongs to PostgreSQL $(version), and wiscsort supports 15, 16, 17, 18 and 19: set \
 PG_CONFIG to the pg_config of such a server)
 endif
 ifneq ($(word 2,$(PGXS)),)

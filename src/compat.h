@@ -2,7 +2,7 @@
  * compat.h - every difference between the supported PostgreSQL versions.
  *
  * This is the only file that tests PG_VERSION_NUM.  The rest of the source
- * is written against the names defined here, or against what 15 to 18 have
+ * is written against the names defined here, or against what 15 to 19 have
  * in common.
  *-------------------------------------------------------------------------
  */
@@ -11,8 +11,8 @@
 
 #include "postgres.h"
 
-#if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= 190000
-#error "wiscsort supports PostgreSQL 15, 16, 17 and 18: point PG_CONFIG at one of them"
+#if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= 200000
+#error "wiscsort supports PostgreSQL 15, 16, 17, 18 and 19: point PG_CONFIG at one of them"
 #endif
 #if SIZEOF_VOID_P != 8
 #error "wiscsort needs a 64-bit platform: it reserves address space for its IndexMap"
@@ -140,6 +140,72 @@ ws_path_copy_disabled(Path *to, const Path *from)
 #endif
 }
 
+/* The input of a node that removes adjacent duplicates; NULL for another path.  19 has one kind of two. */
+static inline Path **
+ws_unique_input(Path *path)
+{
+#if PG_VERSION_NUM < 190000
+	if (IsA(path, UpperUniquePath))
+		return &((UpperUniquePath *) path)->subpath;
+#endif
+	return IsA(path, UniquePath) ? &((UniquePath *) path)->subpath : NULL;
+}
+
+/* 19 tells the planner, and its hook, of the EXPLAIN that it plans for: a last parameter. */
+#if PG_VERSION_NUM >= 190000
+#define WS_PLANNER_PARAMETER	, ExplainState *explain
+#define WS_PLANNER_ARGUMENT		, explain
+#else
+#define WS_PLANNER_PARAMETER
+#define WS_PLANNER_ARGUMENT
+#endif
+
+/* 19 wants flags of a scan's slot, of which none is for us. */
+#if PG_VERSION_NUM >= 190000
+#define ws_init_scan_slot(estate, node, desc, ops) \
+	ExecInitScanTupleSlot((estate), (node), (desc), (ops), 0)
+#else
+#define ws_init_scan_slot(estate, node, desc, ops) \
+	ExecInitScanTupleSlot((estate), (node), (desc), (ops))
+#endif
+
+/* 19 wants to be told that a descriptor has all of its columns. */
+#if PG_VERSION_NUM >= 190000
+#define ws_tuple_desc_finalize(desc)	TupleDescFinalize(desc)
+#else
+#define ws_tuple_desc_finalize(desc)	((void) 0)
+#endif
+
+/* 19 takes it for granted that the first columns of a table that are NOT NULL are not null. */
+#if PG_VERSION_NUM >= 190000
+#define ws_slot_read_nulls(slot)	((slot)->tts_first_nonguaranteed = 0)
+#else
+#define ws_slot_read_nulls(slot)	((void) (slot))
+#endif
+
+/* ICU's collator of a locale of ICU: 19 has it in a union without a name. */
+#if PG_VERSION_NUM >= 190000
+#define ws_locale_collator(locale)	((locale)->icu.ucol)
+#else
+#define ws_locale_collator(locale)	((locale)->info.icu.ucol)
+#endif
+
+/*
+ * 19 tells an iterator over an array of its elements when it is made, and not
+ * each time.  Macros, because only key/nested.c includes utils/arrayaccess.h.
+ */
+#if PG_VERSION_NUM >= 190000
+#define ws_array_iter_setup(it, array, length, byval, align) \
+	array_iter_setup((it), (array), (length), (byval), (align))
+#define ws_array_iter_next(it, isnull, i, length, byval, align) \
+	array_iter_next((it), (isnull), (i))
+#else
+#define ws_array_iter_setup(it, array, length, byval, align) \
+	array_iter_setup((it), (array))
+#define ws_array_iter_next(it, isnull, i, length, byval, align) \
+	array_iter_next((it), (isnull), (i), (length), (byval), (align))
+#endif
+
 /* The inputs of a set operation: one, or from 18 on two. */
 #if PG_VERSION_NUM >= 180000
 #define WS_SETOP_INPUTS 2
@@ -169,6 +235,22 @@ ws_setop_input(SetOpPath *setop, int i)
 #define ws_buffer_tag(tag, rel, block) \
 	INIT_BUFFERTAG(*(tag), (rel)->rd_node, MAIN_FORKNUM, (block))
 #define ws_direct_io()		false
+#endif
+
+/*
+ * A share of the content lock of a buffer that is not pinned, without waiting.
+ * In 19 that lock is a part of the buffer's state, and only who has a pin can
+ * take it: there it cannot be had.
+ */
+#if PG_VERSION_NUM >= 190000
+#define ws_buffer_is_valid(desc)	((pg_atomic_read_u64(&(desc)->state) & BM_VALID) != 0)
+#define ws_buffer_try_share(desc)	((void) (desc), false)
+#define ws_buffer_unshare(desc)		((void) (desc))
+#else
+#define ws_buffer_is_valid(desc)	((pg_atomic_read_u32(&(desc)->state) & BM_VALID) != 0)
+#define ws_buffer_try_share(desc) \
+	LWLockConditionalAcquire(BufferDescriptorGetContentLock(desc), LW_SHARED)
+#define ws_buffer_unshare(desc)		LWLockRelease(BufferDescriptorGetContentLock(desc))
 #endif
 
 #if PG_VERSION_NUM >= 180000

@@ -8,6 +8,8 @@
  */
 #include "guc.h"
 
+#include <limits.h>
+
 bool		ws_enable = true;
 int			ws_threshold = -1;
 int			ws_sort_kernel = WS_KERNEL_AUTO;

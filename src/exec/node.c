@@ -37,6 +37,27 @@ create_state(CustomScan *cscan)
 	return (Node *) state;
 }
 
+/*
+ * Has a scan look for nulls in columns that are NOT NULL by now.  Core's sort takes
+ * keys out of copies of its rows, and finds nulls there; keys come from the scan's slot here.
+ */
+static void
+read_nulls(PlanState *input)
+{
+	switch (nodeTag(input))
+	{
+		case T_SeqScanState:
+		case T_IndexScanState:
+		case T_BitmapHeapScanState:
+		case T_TidScanState:
+		case T_TidRangeScanState:
+			ws_slot_read_nulls(((ScanState *) input)->ss_ScanTupleSlot);
+			break;
+		default:
+			break;
+	}
+}
+
 static void
 begin_sort(CustomScanState *node, EState *estate, int eflags)
 {
@@ -49,6 +70,8 @@ begin_sort(CustomScanState *node, EState *estate, int eflags)
 
 	/* The input is read once, forward. */
 	outerPlanState(node) = ExecInitNode(outerPlan(cscan), estate, eflags & ~access);
+	if (state->request->younger)
+		read_nulls(outerPlanState(node));
 
 	if (cscan->scan.scanrelid > 0)
 	{
@@ -59,13 +82,12 @@ begin_sort(CustomScanState *node, EState *estate, int eflags)
 		state->rel = node->ss.ss_currentRelation;
 		node->ss.ss_currentRelation = NULL;
 		ws_request_note_columns(state->request, cscan, RelationGetDescr(state->rel));
-		ExecInitScanTupleSlot(estate, &node->ss, RelationGetDescr(state->rel),
-							  &TTSOpsHeapTuple);
+		ws_init_scan_slot(estate, &node->ss, RelationGetDescr(state->rel), &TTSOpsHeapTuple);
 		ExecAssignScanProjectionInfo(&node->ss);
 		return;
 	}
-	ExecInitScanTupleSlot(estate, &node->ss, ExecGetResultType(outerPlanState(node)),
-						  state->request->store == WS_KIND_KEYS ? &TTSOpsVirtual : &TTSOpsHeapTuple);
+	ws_init_scan_slot(estate, &node->ss, ExecGetResultType(outerPlanState(node)),
+					  state->request->store == WS_KIND_KEYS ? &TTSOpsVirtual : &TTSOpsHeapTuple);
 	ExecAssignScanProjectionInfoWithVarno(&node->ss, INDEX_VAR);
 }
 

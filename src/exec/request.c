@@ -205,6 +205,7 @@ ws_request_read(List *private, Snapshot snapshot)
 		r->nulls_first[i] = list_nth_int(nulls_first, i) != 0;
 		r->notnull[i] = constraint_holds(list_nth_oid(tables, i),
 										 (AttrNumber) list_nth_int(columns, i), snapshot);
+		r->younger = r->younger || (!r->notnull[i] && OidIsValid(list_nth_oid(tables, i)));
 	}
 	r->store = (WsStoreKind) intVal(list_nth(private, PRIVATE_STORE));
 	r->why = strVal(list_nth(private, PRIVATE_WHY));

@@ -68,14 +68,16 @@ ws_icu_create(Oid collation)
 {
 	pg_locale_t locale;
 	WsIcu	   *icu;
+	char	   *name;
 
-	if (!OidIsValid(collation) || GetDatabaseEncoding() != PG_UTF8 || !is_servers())
+	if (GetDatabaseEncoding() != PG_UTF8 || !is_servers() ||
+		ws_collation_provider(collation, &name) != COLLPROVIDER_ICU)
 		return NULL;
 	locale = pg_newlocale_from_collation(collation);
-	if (locale == NULL || locale->provider != COLLPROVIDER_ICU)
+	if (locale == NULL)
 		return NULL;
 	icu = palloc(sizeof(WsIcu));
-	icu->collator = locale->info.icu.ucol;
+	icu->collator = ws_locale_collator(locale);
 	return icu;
 }
 

@@ -259,6 +259,9 @@ extern void ws_find_abbreviation(WsKeyColumn *col, Oid sortop, Oid collation);
 /* ---- nested.c: abbreviated keys of arrays, ranges, multiranges and jsonb ---- */
 extern SortSupport ws_nested_create(Oid proc, Oid type, Oid collation);
 
+/* ---- collation.c: whose collation it is ---- */
+extern char ws_collation_provider(Oid collation, char **name);
+
 /* ---- transform.c: guesses at the order of text ---- */
 #define WS_TRANSFORMED	1024	/* bytes of a transformed text at most */
 #define WS_LEVEL_END	1		/* behind its weights of the first level, in ICU and most locales of libc */

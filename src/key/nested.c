@@ -165,12 +165,12 @@ put_elements(Bits *b, const Nested *nested, AnyArrayType *array)
 	int			n = ArrayGetNItems(AARR_NDIM(array), AARR_DIMS(array));
 	array_iter	it;
 
-	array_iter_setup(&it, array);
+	ws_array_iter_setup(&it, array, nested->part.length, nested->part.byval, nested->align);
 	for (int i = 0; i < n && b->left > 0; i++)
 	{
 		bool		isnull;
-		Datum		element = array_iter_next(&it, &isnull, i, nested->part.length, nested->part.byval,
-											  nested->align);
+		Datum		element = ws_array_iter_next(&it, &isnull, i, nested->part.length,
+												 nested->part.byval, nested->align);
 
 		put(b, isnull ? 2 : 1, FLAG_BITS);
 		if (!isnull)

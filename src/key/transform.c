@@ -20,14 +20,7 @@
 #include <locale.h>
 #include <string.h>
 
-#include "access/htup_details.h"
-#include "catalog/pg_collation.h"
-#include "catalog/pg_database.h"
-#include "miscadmin.h"
-#include "utils/builtins.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/syscache.h"
 
 /* Bytes of text that are tried first for so many bytes of transformed text, and the most. */
 #define SOURCE_BYTES(wanted)	((wanted) + 2)
@@ -40,15 +33,6 @@ struct WsTransform
 	MemoryContextCallback callback;
 };
 
-static char *
-text_attribute(int cache, HeapTuple tuple, AttrNumber attno)
-{
-	bool		isnull;
-	Datum		datum = SysCacheGetAttr(cache, tuple, attno, &isnull);
-
-	return isnull ? NULL : TextDatumGetCString(datum);
-}
-
 /*
  * The name of the libc locale behind a collation, palloc'd; NULL if it is of
  * another provider, or not deterministic.
@@ -56,28 +40,9 @@ text_attribute(int cache, HeapTuple tuple, AttrNumber attno)
 static char *
 libc_locale(Oid collation)
 {
-	char	   *name = NULL;
-	HeapTuple	tuple;
+	char	   *name;
 
-	if (!OidIsValid(collation))
-		return NULL;
-	if (collation == DEFAULT_COLLATION_OID)
-	{
-		tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
-		if (HeapTupleIsValid(tuple) &&
-			((Form_pg_database) GETSTRUCT(tuple))->datlocprovider == COLLPROVIDER_LIBC)
-			name = text_attribute(DATABASEOID, tuple, Anum_pg_database_datcollate);
-	}
-	else
-	{
-		tuple = SearchSysCache1(COLLOID, ObjectIdGetDatum(collation));
-		if (HeapTupleIsValid(tuple) &&
-			((Form_pg_collation) GETSTRUCT(tuple))->collprovider == COLLPROVIDER_LIBC &&
-			((Form_pg_collation) GETSTRUCT(tuple))->collisdeterministic)
-			name = text_attribute(COLLOID, tuple, Anum_pg_collation_collcollate);
-	}
-	if (HeapTupleIsValid(tuple))
-		ReleaseSysCache(tuple);
+	(void) ws_collation_provider(collation, &name);
 	return name;
 }
 

@@ -124,15 +124,15 @@ finish(Plan *plan)
 
 static PlannedStmt *
 finish_plan(Query *parse, const char *query_string, int cursor_options,
-			ParamListInfo params)
+			ParamListInfo params WS_PLANNER_PARAMETER)
 {
 	PlannedStmt *stmt;
 	bool		before = ws_note_planning(parse);
 
 	if (next_planner_hook != NULL)
-		stmt = next_planner_hook(parse, query_string, cursor_options, params);
+		stmt = next_planner_hook(parse, query_string, cursor_options, params WS_PLANNER_ARGUMENT);
 	else
-		stmt = standard_planner(parse, query_string, cursor_options, params);
+		stmt = standard_planner(parse, query_string, cursor_options, params WS_PLANNER_ARGUMENT);
 	ws_note_planned(parse, stmt, before);
 	if (made_nodes)
 	{

@@ -248,12 +248,6 @@ rewrite(Rewrite *rw, Path **path, double bound)
 		case T_MemoizePath:
 			rewrite(rw, &((MemoizePath *) p)->subpath, WS_NO_BOUND);
 			break;
-		case T_UniquePath:
-			rewrite(rw, &((UniquePath *) p)->subpath, WS_NO_BOUND);
-			break;
-		case T_UpperUniquePath:
-			rewrite(rw, &((UpperUniquePath *) p)->subpath, WS_NO_BOUND);
-			break;
 		case T_GroupPath:
 			rewrite(rw, &((GroupPath *) p)->subpath, WS_NO_BOUND);
 			break;
@@ -281,7 +275,13 @@ rewrite(Rewrite *rw, Path **path, double bound)
 			rewrite(rw, &((ModifyTablePath *) p)->subpath, WS_NO_BOUND);
 			break;
 		default:
-			break;				/* a scan, or a path of somebody else */
+			{
+				Path	  **input = ws_unique_input(p);
+
+				if (input != NULL)
+					rewrite(rw, input, WS_NO_BOUND);
+				break;			/* else a scan, or a path of somebody else */
+			}
 	}
 	p->startup_cost = Max(0, p->startup_cost - rw->saved.startup);
 	p->total_cost = Max(p->startup_cost, p->total_cost - rw->saved.total);

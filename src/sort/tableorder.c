@@ -35,6 +35,7 @@ ws_table_order_create(const WsRequest *request, Relation rel, Size memory)
 	TupleDesc	places = CreateTemplateTupleDesc(1);
 
 	TupleDescInitEntry(places, 1, "ctid", TIDOID, -1, 0);
+	ws_tuple_desc_finalize(places);
 	*r = *request;
 	r->ncols = 1;
 	r->attnos = &place_attno;

@@ -20,7 +20,8 @@
  *	- if it is there, that buffer remains the block's for as long, without a
  *	  pin, and its page does not change under the buffer's content lock in shared
  *	  mode.  If that cannot be had at once, or the page is still being read in,
- *	  the block is left to the buffer manager.
+ *	  the block is left to the buffer manager.  So it always is from PostgreSQL 19
+ *	  on, where only who has a pin can take a content lock (docs/heap.md).
  *
  * The caller touches the pages it is going to need before (ws_direct_touch),
  * so that I/O under the lock takes a page evicted in between; nothing under it allocates, looks for
@@ -53,6 +54,7 @@
 #include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
 #include "storage/bufpage.h"
+#include "storage/fd.h"
 #include "utils/memdebug.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -377,12 +379,11 @@ share_buffer(int buffer)
 {
 	BufferDesc *desc = GetBufferDescriptor(buffer);
 
-	if ((pg_atomic_read_u32(&desc->state) & BM_VALID) == 0 ||
-		!LWLockConditionalAcquire(BufferDescriptorGetContentLock(desc), LW_SHARED))
+	if (!ws_buffer_is_valid(desc) || !ws_buffer_try_share(desc))
 		return false;
-	if ((pg_atomic_read_u32(&desc->state) & BM_VALID) != 0)
+	if (ws_buffer_is_valid(desc))
 		return true;
-	LWLockRelease(BufferDescriptorGetContentLock(desc));
+	ws_buffer_unshare(desc);
 	return false;
 }
 
@@ -436,7 +437,7 @@ ws_direct_unlock(WsDirect *d, const WsDirectBlock *blocks, int n)
 {
 	for (int i = 0; i < n; i++)
 		if (blocks[i].buffer >= 0 && blocks[i].page != NULL)
-			LWLockRelease(BufferDescriptorGetContentLock(GetBufferDescriptor(blocks[i].buffer)));
+			ws_buffer_unshare(GetBufferDescriptor(blocks[i].buffer));
 	for (int i = 0; i < (int) lengthof(d->held); i++)
 		for (; d->held[i] != 0; d->held[i] &= d->held[i] - 1)
 			LWLockRelease(partition_lock(i * 64 + pg_rightmost_one_pos64(d->held[i])));

@@ -18,7 +18,8 @@
  * If most blocks turn out to be in shared buffers, their addresses are known only
  * under the locks, and step 1 is left out.
  *
- * What cannot be had directly comes through the buffer manager.
+ * What cannot be had directly comes through the buffer manager: so do, from PostgreSQL 19 on, all blocks that
+ * are in shared buffers.
  *-------------------------------------------------------------------------
  */
 #include "store/heap.h"
@@ -234,8 +235,8 @@ copy_blocks(void *arg, int item, int side)
 }
 
 /*
- * Fetches the rows of h->blocks directly, as far as that is possible: from
- * the table's files only with `files`.  Those left are moved to the front.
+ * Fetches the rows of h->blocks: directly, as far as that is possible, else through the buffer manager.
+ * Without `files`, blocks that are in no buffer are left, and moved to the front.
  */
 static void
 fetch_directly(WsHeap *h, bool files)
@@ -257,12 +258,15 @@ fetch_directly(WsHeap *h, bool files)
 			ws_heap_bad_pointer(h->rel, h->sides[side].bad);
 	for (int i = 0; i < h->nblocks; i++)
 	{
-		if (blocks[i].page == NULL)
-			blocks[left++] = blocks[i];
-		else if (blocks[i].buffer >= 0)
+		if (blocks[i].page != NULL && blocks[i].buffer >= 0)
 			shared++;
-		else
+		else if (blocks[i].page != NULL)
 			direct++;
+		else if (files || blocks[i].buffer >= 0)
+			copy_buffered(h, ReadBufferExtended(h->rel, MAIN_FORKNUM, blocks[i].block,
+												RBM_NORMAL, h->strategy), blocks[i].from);
+		else
+			blocks[left++] = blocks[i];
 	}
 	ws_heap_count_visits(h->rel, &h->stats, direct, shared);
 	if (!files || !h->resident)
@@ -270,10 +274,7 @@ fetch_directly(WsHeap *h, bool files)
 	h->nblocks = left;
 }
 
-/*
- * Fetches the rows of h->blocks, which have been touched if `touched`: directly, or
- * the few that cannot be had so through the buffer manager.
- */
+/* Fetches the rows of h->blocks, which have been touched if `touched`. */
 static void
 fetch_group(WsHeap *h, bool touched)
 {
@@ -292,9 +293,6 @@ fetch_group(WsHeap *h, bool touched)
 		}
 		fetch_directly(h, true);
 	}
-	for (int i = 0; i < h->nblocks; i++)
-		copy_buffered(h, ReadBufferExtended(h->rel, MAIN_FORKNUM, h->blocks[i].block,
-											RBM_NORMAL, h->strategy), h->blocks[i].from);
 }
 
 /* The blocks of a window to come. */

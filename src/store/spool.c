@@ -495,7 +495,7 @@ append_values(WsSpool *spool, TupleTableSlot *slot)
 	memset(row, 0, hoff - UNSTORED + data_size);
 	heap_fill_tuple(desc, slot->tts_values, slot->tts_isnull,
 					row + hoff - UNSTORED, data_size, &mask,
-					hasnull ? (bits8 *) (row + SizeofHeapTupleHeader - UNSTORED) : NULL);
+					hasnull ? (uint8 *) (row + SizeofHeapTupleHeader - UNSTORED) : NULL);
 	put_header(row, desc->natts, mask, hoff, hoff - UNSTORED + data_size);
 	return pointer;
 }

@@ -355,8 +355,8 @@ fault('buffers not looked up', FILE, 'b->buffer = lookup(d, b->block, hash[i]);'
       'b->buffer = hash[i] == 0 ? lookup(d, b->block, hash[i]) : -1;', 'sql:heap t:heap/busy_dirty')
 fault('mapping locks not taken', FILE, 'd->held[partition / 64] |= UINT64CONST(1) << partition % 64;',
       'd->held[partition / 64] |= UINT64CONST(0) << partition % 64;', 't:heap/busy_few t:heap/busy_dirty')
-fault('buffer not valid yet', FILE, 'if ((pg_atomic_read_u32(&desc->state) & BM_VALID) == 0 ||',
-      'if (false ||',
+fault('buffer not valid yet', FILE, 'if (!ws_buffer_is_valid(desc) || !ws_buffer_try_share(desc))',
+      'if (!ws_buffer_try_share(desc))',
       't:heap/busy_few',
       'looked at again under the content lock; the mapping lock keeps the buffer valid in between')
 fault('checksums not verified', FILE, 'if (copied && ws_page_is_verified(d->page, block))', 'if (copied)',

@@ -69,7 +69,7 @@ def servers():
     stops('no pg_config', 'install postgresql-server-dev', pg_config='/nonexistent/pg_config')
     stops('an empty PG_CONFIG', 'install postgresql-server-dev', 'PG_CONFIG=')
     stops('PostgreSQL 14', 'PostgreSQL 14.20', '-j8', pg_config=fake('14.20'))
-    stops('PostgreSQL 19', 'PostgreSQL 19devel', pg_config=fake('19devel'))
+    stops('PostgreSQL 20', 'PostgreSQL 20devel', pg_config=fake('20devel'))
     stops('a pg_config with a space', 'space', pg_config=place + '/a b/pg_config')
     stops('no C compiler', 'nonesuch', 'CC=nonesuch-cc')
 

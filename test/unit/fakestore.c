@@ -14,6 +14,7 @@
  */
 #include "fakestore.h"
 
+#include "access/htup_details.h"
 #include "mb/pg_wchar.h"
 
 #include "store/batch.h"

@@ -423,7 +423,7 @@ cmp_inet(Datum a, Datum b)
 }
 
 static Datum
-varlena(const char *bytes, int n)
+long_varlena(const char *bytes, int n)
 {
 	struct varlena *v = calloc(1, VARHDRSZ + n + 1);
 
@@ -445,7 +445,7 @@ strings(Datum *out, int n, const char *alphabet, int letters)
 
 		for (int k = 0; k < len; k++)
 			buf[k] = k < common ? alphabet[0] : alphabet[next_random() % letters];
-		out[i] = varlena(buf, len);
+		out[i] = long_varlena(buf, len);
 	}
 	return n;
 }
@@ -518,7 +518,7 @@ random_bit(void)
 	for (int i = 0; i < ones; i++)
 		if (next_random() % 4 == 0 || i < 9)
 			value[4 + i / 8] |= 0x80 >> i % 8;
-	return (next_random() % 2 ? varlena : short_varlena) ((char *) value, 4 + (bits + 7) / 8);
+	return (next_random() % 2 ? long_varlena : short_varlena) ((char *) value, 4 + (bits + 7) / 8);
 }
 
 /* Few networks, and hosts in them. */
@@ -536,7 +536,7 @@ random_inet(void)
 	if (next_random() % 4 == 0)	/* a network */
 		for (int i = inet.bits; i < 8 * bytes; i++)
 			inet.ipaddr[i / 8] &= ~(0x80 >> i % 8);
-	return (next_random() % 2 ? varlena : short_varlena) ((char *) &inet, 2 + bytes);
+	return (next_random() % 2 ? long_varlena : short_varlena) ((char *) &inet, 2 + bytes);
 }
 
 /* Short texts of letters around the ones that are escaped before a nullable column. */
@@ -548,7 +548,7 @@ random_text(void)
 
 	for (int i = 0; i < n; i++)
 		value[i] = "\1\2\3a"[next_random() % 2 ? 3 : next_random() % 4];
-	return (next_random() % 2 ? varlena : short_varlena) (value, n);
+	return (next_random() % 2 ? long_varlena : short_varlena) (value, n);
 }
 
 static Datum
@@ -559,7 +559,7 @@ random_bpchar(void)
 
 	for (int i = 0; i < n; i++)
 		value[i] = "\1\2 a"[next_random() % 4];
-	return varlena(value, n);
+	return long_varlena(value, n);
 }
 
 static Datum
@@ -695,7 +695,7 @@ check_lengths(void)
 	for (int i = 0; i < lengthof(cases); i++)
 	{
 		inet_struct inet = {cases[i].family, cases[i].bits, {0}};
-		Datum		value = varlena((char *) &inet, cases[i].family == PGSQL_AF_INET ? 6 : 18);
+		Datum		value = long_varlena((char *) &inet, cases[i].family == PGSQL_AF_INET ? 6 : 18);
 		uint8		key[MAX_KEY + WS_PREFIX_BYTES];
 
 		CHECK(whole_key(&spec, &value, &notnull, key) == cases[i].length,
@@ -708,7 +708,7 @@ check_lengths(void)
 static void
 check_null_told(void)
 {
-	Datum		values[2] = {varlena("1234567\1", 8), Int32GetDatum(7)};
+	Datum		values[2] = {long_varlena("1234567\1", 8), Int32GetDatum(7)};
 	uint8		key[MAX_KEY + WS_PREFIX_BYTES];
 
 	for (int options = 0; options < 16; options++)
@@ -729,7 +729,7 @@ check_null_told(void)
 static void
 check_nulls_apart(void)
 {
-	Datum		value = varlena("abc", 3);
+	Datum		value = long_varlena("abc", 3);
 	uint8		key[MAX_KEY + WS_PREFIX_BYTES];
 
 	for (int options = 0; options < 16; options++)

@@ -13,6 +13,8 @@
 
 #include <stdio.h>
 
+#include "portability/instr_time.h"
+
 #undef printf
 #undef snprintf
 #undef fprintf
@@ -52,5 +54,13 @@ ExceptionalCondition(const char *condition, const char *type_or_file,
 	printf("not ok - assertion %s failed, line %d\n", condition, line);
 	exit(1);
 }
+
+/* From 19 on, a clock may count the processor's ticks; here, 0 of them a nanosecond, it is the system's. */
+#ifdef PG_INSTR_TICKS_TO_NS
+uint64		ticks_per_ns_scaled = 0;
+uint64		max_ticks_no_overflow = 0;
+bool		timing_initialized = true;
+bool		timing_tsc_enabled = false;
+#endif
 
 #endif							/* WS_UNIT_H */
