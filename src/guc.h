@@ -76,4 +76,9 @@ extern int	ws_debug_extent;	/* kB; -1 = chosen, 0 = files are not striped */
 
 extern void ws_define_settings(void);
 
+/* ---- wiscsort.c ---- */
+extern bool ws_preloaded;		/* the library came with the session, and not by LOAD */
+
+extern char *ws_version(void);
+
 #endif							/* WS_GUC_H */

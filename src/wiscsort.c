@@ -14,6 +14,7 @@
 
 #include "exec/exec.h"
 #include "fmgr.h"
+#include "miscadmin.h"
 #include "plan/plan.h"
 #include "utils/builtins.h"
 
@@ -21,25 +22,23 @@ PG_MODULE_MAGIC;
 
 PGDLLEXPORT void _PG_init(void);
 
+bool		ws_preloaded = false;
+
 /* Defines the settings, registers the node, joins the planner's hook chains. */
 void
 _PG_init(void)
 {
+	ws_preloaded = !IsNormalProcessingMode() || process_shared_preload_libraries_in_progress;
 	ws_define_settings();
 	ws_register_node();
 	ws_install_planner_hooks();
 }
 
-PG_FUNCTION_INFO_V1(wiscsort_version);
-PGDLLEXPORT Datum wiscsort_version(PG_FUNCTION_ARGS);
-
-/*
- * wiscsort.version() returns text: the version and what it was built with.
- */
-Datum
-wiscsort_version(PG_FUNCTION_ARGS)
+/* The version, and what it was built with. */
+char *
+ws_version(void)
 {
-	PG_RETURN_TEXT_P(cstring_to_text(psprintf(
+	return psprintf(
 		"wiscsort %s, built for PostgreSQL %s; libhwy: %s; libaio: %s; liburing: %s; libpmem: %s; ICU: %s",
 		WS_VERSION, PG_MAJORVERSION,
 #ifdef HAVE_LIBHWY
@@ -67,5 +66,15 @@ wiscsort_version(PG_FUNCTION_ARGS)
 #else
 		"missing (PostgreSQL makes the keys of text under its collations)"
 #endif
-		)));
+		);
+}
+
+PG_FUNCTION_INFO_V1(wiscsort_version);
+PGDLLEXPORT Datum wiscsort_version(PG_FUNCTION_ARGS);
+
+/* wiscsort.version() returns text. */
+Datum
+wiscsort_version(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_TEXT_P(cstring_to_text(ws_version()));
 }
