@@ -53,16 +53,14 @@ GRANT USAGE ON SCHEMA wiscsort TO PUBLIC;
 REVOKE EXECUTE ON FUNCTION wiscsort.enable_in_database(), wiscsort.disable_in_database() FROM PUBLIC;
 -- (end of src/advise)
 
--- Calling a function loads the library into this session, settings included.  The next one does without, unless
--- it is in a list of libraries: so it is said, unless the session knows already what it means to load it.
+-- Making a function loads the library into this session, settings included.  The next one does without, unless
+-- it is in a list of libraries: that is said, but to sessions that had loaded it before.
 -- (Scripts of extensions are executed without notices, unless they ask for them.)
 DO $$
-DECLARE
-	loaded boolean := current_setting('wiscsort.enable', true) IS NOT NULL;
 BEGIN
-	PERFORM wiscsort.version();
-	IF NOT loaded AND EXISTS (SELECT FROM wiscsort.status() s
-							   WHERE s.name = 'session_preload_libraries of the database' AND s.hint IS NOT NULL) AND
+	IF (SELECT count(*) = 2 FROM wiscsort.status() s
+		 WHERE (s.name = 'loaded in this session' AND s.value = 'by CREATE EXTENSION') OR
+			(s.name = 'session_preload_libraries of the database' AND s.hint IS NOT NULL)) AND
 		(SELECT s.reset_val IN ('notice', 'log') OR s.reset_val LIKE 'debug%'
 		   FROM pg_settings s WHERE s.name = 'client_min_messages') THEN
 		PERFORM set_config('client_min_messages', 'notice', true);

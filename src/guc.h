@@ -77,7 +77,8 @@ extern int	ws_debug_extent;	/* kB; -1 = chosen, 0 = files are not striped */
 extern void ws_define_settings(void);
 
 /* ---- wiscsort.c ---- */
-extern bool ws_preloaded;		/* the library came with the session, and not by LOAD */
+extern const char *ws_loaded;	/* how the library has come into this session, in words */
+extern bool ws_preloaded;		/* with the session */
 
 extern char *ws_version(void);
 

@@ -12,6 +12,7 @@
 
 #include "guc.h"
 
+#include "commands/extension.h"
 #include "exec/exec.h"
 #include "fmgr.h"
 #include "miscadmin.h"
@@ -22,6 +23,7 @@ PG_MODULE_MAGIC;
 
 PGDLLEXPORT void _PG_init(void);
 
+const char *ws_loaded = "";
 bool		ws_preloaded = false;
 
 /* Defines the settings, registers the node, joins the planner's hook chains. */
@@ -29,6 +31,8 @@ void
 _PG_init(void)
 {
 	ws_preloaded = !IsNormalProcessingMode() || process_shared_preload_libraries_in_progress;
+	ws_loaded = ws_preloaded ? "when it began" : creating_extension ? "by CREATE EXTENSION" :
+		"by LOAD, or by a function";
 	ws_define_settings();
 	ws_register_node();
 	ws_install_planner_hooks();

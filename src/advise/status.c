@@ -112,7 +112,7 @@ say_loaded(ReturnSetInfo *result)
 
 	initStringInfo(&roles);
 	look_up_lists(&database, &roles);
-	say(result, "loaded in this session", ws_preloaded ? "when it began" : "by LOAD, or by a function", NULL);
+	say(result, "loaded in this session", ws_loaded, NULL);
 	for (int i = 0; i < (int) lengthof(lists); i++)
 	{
 		char	   *list = visible || i == 2 ? setting(lists[i]) : NULL;
