@@ -124,6 +124,7 @@ estimate(WsFoundSort *found)
 	a->scale = 1;
 	facts->request = *r;
 	facts->entry = sizeof(WsEntry) + ws_ties_bytes_per_entry(spec);
+	facts->exact = spec->exact;
 	facts->bytes = !spec->comparator && !spec->guess;
 	facts->rows = input->plan_rows;
 

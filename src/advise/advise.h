@@ -30,6 +30,7 @@ typedef struct WsSortFacts
 	double		core_tape;		/* the same on one of its tapes */
 	Size		entry;			/* bytes of an entry, with what settling ties needs */
 	bool		bytes;			/* keys are compared as bytes */
+	bool		exact;			/* an entry has all of a key */
 	WsRequest	request;		/* as it is for the present work_mem */
 } WsSortFacts;
 

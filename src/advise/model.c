@@ -32,21 +32,22 @@
 /* Runs, above which they are not gone through one by one. */
 #define MOST_RUNS			20000
 
-/* Nanoseconds: a row, a byte that is copied, written or read, and a step of a comparison sort. */
-#define HERE_ROW			75.0
-#define HERE_BYTE			0.25
-#define HERE_WRITTEN_BYTE	0.45
-#define HERE_ENTRY_STEP		0.7
-#define HERE_TIE_STEP		12.0
-#define HERE_MERGED_ENTRY	25.0
-#define HERE_TABLE_ROW		90.0
-#define HERE_DECODED_ROW	25.0
-#define CORE_ROW			90.0
-#define CORE_BYTE			0.25
-#define CORE_WRITTEN_BYTE	0.9
+/* Nanoseconds: of a row, of a byte of memory at its first use or of a file, of a comparison. */
+#define HERE_ROW			60.0
+#define HERE_LONG_KEY		40.0
+#define HERE_TABLE_ROW		60.0
+#define HERE_MEMORY_BYTE	0.45
+#define HERE_FILE_BYTE		0.22
+#define HERE_STEP			0.7
+#define HERE_COMPARED_STEP	3.5
+#define CORE_ROW			140.0
+#define CORE_DATUM			30.0
+#define CORE_MEMORY_BYTE	0.5
+#define CORE_FILE_BYTE		0.65
+#define CORE_MORE_PASSES	0.1		/* a byte */
 #define CORE_STEP			9.0
-#define CORE_COMPARED_STEP	25.0
-#define CORE_MERGED_ROW		90.0
+#define CORE_DATUM_STEP		5.6
+#define CORE_COMPARED_STEP	13.0
 
 /* Bytes of a run's file that n entries take. */
 static double
@@ -203,23 +204,25 @@ travel(const WsSortFacts *s, const WsBudget *b, double spooled, WsSortForecast *
 		f->temp += Min(spooled, (double) s->request.allowance);
 }
 
-/* Adds the seconds to a forecast of a sort here, of which `spooled` bytes of rows are copied. */
+/* Sets the seconds of a sort here, of which `spooled` bytes of rows are copied. */
 static void
-time_here(const WsSortFacts *s, double spooled, double memory, WsSortForecast *f)
+time_here(const WsSortFacts *s, double spooled, WsSortForecast *f)
 {
 	double		rows = Max(s->rows, 2.0);
-	double		ns = rows * HERE_ROW + spooled * HERE_BYTE + f->temp * HERE_WRITTEN_BYTE;
+	double		row = HERE_ROW + log2(rows) * HERE_STEP;
+	double		ns;
 
-	ns += rows * log2(rows) * HERE_ENTRY_STEP;
-	if (s->request.store == WS_KIND_HEAP)
-		ns += rows * HERE_TABLE_ROW;
-	if (s->request.store == WS_KIND_KEYS)
-		ns -= rows * HERE_DECODED_ROW;
+	if (!s->exact)
+		row += HERE_LONG_KEY;
 	if (!s->bytes)
-		ns += rows * log2(rows) * HERE_TIE_STEP;
-	ns += rows * f->passes * HERE_MERGED_ENTRY;
+		row += log2(rows) * HERE_COMPARED_STEP;
+	if (s->request.store == WS_KIND_HEAP)
+		row += HERE_TABLE_ROW;
+	ns = rows * row + f->temp * HERE_FILE_BYTE;
+	if (f->in_memory)
+		ns += (spooled + rows * sizeof(WsEntry)) * HERE_MEMORY_BYTE;
 	if (f->passes > 1)
-		ns += (f->passes - 1) * rows * sizeof(WsEntry) * HERE_WRITTEN_BYTE;
+		ns += (f->passes - 1) * rows * sizeof(WsEntry) * HERE_FILE_BYTE;
 	f->seconds = ns / 1e9;
 }
 
@@ -250,7 +253,7 @@ ws_forecast_here(const WsSortFacts *s, Size memory)
 		if (s->rows > capacity)
 			form_runs(s, &b, &e, capacity, (double) b.shared / (a_row + s->entry), &f);
 	}
-	time_here(s, spooled, memory, &f);
+	time_here(s, spooled, &f);
 	return f;
 }
 
@@ -288,12 +291,13 @@ ws_forecast_core(const WsSortFacts *s, Size memory)
 	double		m = (double) Max(memory, CORE_LEAST);
 	double		rows = Max(s->rows, 2.0);
 	double		order = floor(m / (2 * BLCKSZ + 32 * BLCKSZ));
-	double		ns = rows * CORE_ROW + rows * s->core_row * CORE_BYTE;
+	bool		datum = s->core_row == 0;
+	double		step = !s->bytes ? CORE_COMPARED_STEP : datum ? CORE_DATUM_STEP : CORE_STEP;
+	double		ns = rows * ((datum ? CORE_DATUM : CORE_ROW) + log2(rows) * step);
 	WsSortForecast f = {.in_memory = true, .one_pass = true};
 	double		array;
 	double		capacity = core_capacity(s, m, &array);
 
-	ns += rows * log2(rows) * (s->bytes ? CORE_STEP : CORE_COMPARED_STEP);
 	if (s->rows > capacity)
 	{
 		double		tapes;
@@ -301,13 +305,17 @@ ws_forecast_core(const WsSortFacts *s, Size memory)
 
 		order = Max(CORE_LEAST_ORDER, Min(order, CORE_MOST_ORDER));
 		tapes = order * BLCKSZ + array < m ? order * BLCKSZ : 0;
-		later = Max(1.0, Min(array / CORE_SLOT, (m - array - tapes) / Max(s->core_row, 1)));
+		later = array / CORE_SLOT;
+		if (!datum)
+			later = Max(1.0, Min(later, (m - array - tapes) / s->core_row));
 		f.in_memory = f.one_pass = false;
 		f.runs = 1 + ceil((s->rows - capacity) / later);
 		f.passes = Max(1, (int) ceil(log(f.runs) / log(order) - 1e-9));
 		f.temp = s->rows * s->core_tape * CORE_PAGE;
-		ns += f.passes * (rows * CORE_MERGED_ROW + f.temp * CORE_WRITTEN_BYTE);
+		ns += f.temp * (CORE_FILE_BYTE + (f.passes - 1) * CORE_MORE_PASSES);
 	}
+	else
+		ns += rows * s->core_row * CORE_MEMORY_BYTE;
 	f.seconds = ns / 1e9;
 	return f;
 }
