@@ -36,6 +36,8 @@
 #define HERE_ROW			60.0
 #define HERE_LONG_KEY		40.0
 #define HERE_TABLE_ROW		60.0
+#define HERE_ALONE_ROW		100.0	/* without helpers */
+#define HERE_MORE_PASSES	300.0	/* a row and pass */
 #define HERE_MEMORY_BYTE	0.45
 #define HERE_FILE_BYTE		0.22
 #define HERE_STEP			0.7
@@ -206,7 +208,7 @@ travel(const WsSortFacts *s, const WsBudget *b, double spooled, WsSortForecast *
 
 /* Sets the seconds of a sort here, of which `spooled` bytes of rows are copied. */
 static void
-time_here(const WsSortFacts *s, double spooled, WsSortForecast *f)
+time_here(const WsSortFacts *s, double spooled, Size memory, WsSortForecast *f)
 {
 	double		rows = Max(s->rows, 2.0);
 	double		row = HERE_ROW + log2(rows) * HERE_STEP;
@@ -218,11 +220,13 @@ time_here(const WsSortFacts *s, double spooled, WsSortForecast *f)
 		row += log2(rows) * HERE_COMPARED_STEP;
 	if (s->request.store == WS_KIND_HEAP)
 		row += HERE_TABLE_ROW;
+	if (!sort_helper(s, memory) && !f->in_memory)
+		row += HERE_ALONE_ROW;
+	if (f->passes > 1)
+		row += (f->passes - 1) * HERE_MORE_PASSES;
 	ns = rows * row + f->temp * HERE_FILE_BYTE;
 	if (f->in_memory)
 		ns += (spooled + rows * sizeof(WsEntry)) * HERE_MEMORY_BYTE;
-	if (f->passes > 1)
-		ns += (f->passes - 1) * rows * sizeof(WsEntry) * HERE_FILE_BYTE;
 	f->seconds = ns / 1e9;
 }
 
@@ -253,7 +257,7 @@ ws_forecast_here(const WsSortFacts *s, Size memory)
 		if (s->rows > capacity)
 			form_runs(s, &b, &e, capacity, (double) b.shared / (a_row + s->entry), &f);
 	}
-	time_here(s, spooled, &f);
+	time_here(s, spooled, memory, &f);
 	return f;
 }
 

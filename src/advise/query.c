@@ -92,15 +92,10 @@ ws_query_begin(PlannedStmt *stmt, const char *text, bool run)
 	return desc;
 }
 
-/* Ends it. */
+/* Ends it: if it was to be run, after ws_run_measured. */
 void
 ws_query_end(QueryDesc *desc)
 {
-	if (desc->estate->es_finished || (desc->estate->es_top_eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
-	{
-		if (!desc->estate->es_finished)
-			ExecutorFinish(desc);
-	}
 	ExecutorEnd(desc);
 	FreeQueryDesc(desc);
 }

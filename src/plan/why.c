@@ -43,6 +43,7 @@ static ExecutorEnd_hook_type next_end_hook = NULL;
 static void
 add_note(const char *reason, double rows, const List *pathkeys, bool cost)
 {
+	MemoryContext old = MemoryContextSwitchTo(GetMemoryChunkContext(explained->reasons.data));
 	WsNote	   *note = palloc(sizeof(WsNote));
 
 	note->reason = pstrdup(reason);
@@ -50,6 +51,7 @@ add_note(const char *reason, double rows, const List *pathkeys, bool cost)
 	note->nkeys = list_length(pathkeys);
 	note->cost = cost;
 	explained->notes = lappend(explained->notes, note);
+	MemoryContextSwitchTo(old);
 }
 
 /* Notes why a sort of `rows` rows is left to core, if anybody wants to know. */

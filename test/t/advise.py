@@ -232,8 +232,8 @@ def shapes():
 def recommendations():
     """The setting recommended is one with which the sort is in one pass, and as large as need be."""
     cur = session()
-    query = 'SELECT * FROM t ORDER BY r'
-    cur.execute("SET work_mem = '1MB'")
+    query = 'SELECT * FROM t ORDER BY n'
+    cur.execute("SET work_mem = '64kB'")
     found = records(cur, 'SELECT * FROM wiscsort.advise($q$%s$q$, true)' % query)[0]
     check(found['one_pass_kb'] <= found['recommended_kb'] < 1.1 * found['one_pass_kb'] + 64,
           'the least that is enough', found)
