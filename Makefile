@@ -8,6 +8,7 @@
 #   make check-matrix  all of this for PostgreSQL 15, 17, 18 and 19 (test/matrix; for maintainers)
 #   make mutants       does a test notice each of the one-line faults of test/mutants? (an hour)
 #   make demo          the main job against core (ROWS=10000000)
+#   make dist          wiscsort-VERSION.tar.gz and .zip of the last commit
 #
 # A line a step is printed; V=1 shows the commands.  To build outside the source:
 # make -f SOURCE/Makefile VPATH=SOURCE.
@@ -42,7 +43,7 @@ endif
 again = $(MAKE) --no-print-directory -f '$(self)'
 
 cleaning := clean distclean maintainer-clean
-early := check check-core check-matrix demo mutants
+early := check check-core check-matrix demo dist mutants
 
 # `make -j8 clean all`: one goal after the other, in a make each.
 ifneq ($(and $(filter $(cleaning),$(MAKECMDGOALS)),$(filter-out $(cleaning),$(MAKECMDGOALS))),)
@@ -59,6 +60,8 @@ ifneq ($(source),.)
 $(error make $(firstword $(filter $(early),$(MAKECMDGOALS))) is for the source directory: run it there)
 endif
 
+dist_version = $(shell sed -n '/^   "version"/s/.*: "\(.*\)".*/\1/p' META.json)
+
 .PHONY: $(early)
 check:
 	.ci/deps check
@@ -74,6 +77,11 @@ check-core:
 
 check-matrix:
 	test/matrix $(VERSIONS)
+
+dist:
+	$(if $(dist_version),,$(error META.json has no version))
+	git archive --prefix=wiscsort-$(dist_version)/ -o wiscsort-$(dist_version).tar.gz HEAD
+	git archive --prefix=wiscsort-$(dist_version)/ -o wiscsort-$(dist_version).zip HEAD
 
 mutants:
 	test/mutants/run --pg-config $(PG_CONFIG) $(CHECK_OPTS)

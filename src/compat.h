@@ -334,4 +334,20 @@ ws_explain_prefix(ExplainState *es)
 #endif
 }
 
+/* Runs a query to its end. */
+#if PG_VERSION_NUM >= 180000
+#define ws_executor_run(desc)	ExecutorRun((desc), ForwardScanDirection, 0)
+#else
+#define ws_executor_run(desc)	ExecutorRun((desc), ForwardScanDirection, 0, true)
+#endif
+
+/* What a tuple in the memory of core's sort takes beside itself: the header of a chunk. */
+#if PG_VERSION_NUM >= 170000
+#define WS_CORE_CHUNK		0
+#elif PG_VERSION_NUM >= 160000
+#define WS_CORE_CHUNK		8
+#else
+#define WS_CORE_CHUNK		24
+#endif
+
 #endif							/* WS_COMPAT_H */

@@ -76,4 +76,10 @@ extern int	ws_debug_extent;	/* kB; -1 = chosen, 0 = files are not striped */
 
 extern void ws_define_settings(void);
 
+/* ---- wiscsort.c ---- */
+extern const char *ws_loaded;	/* how the library has come into this session, in words */
+extern bool ws_preloaded;		/* with the session */
+
+extern char *ws_version(void);
+
 #endif							/* WS_GUC_H */

@@ -12,8 +12,10 @@
 
 #include "guc.h"
 
+#include "commands/extension.h"
 #include "exec/exec.h"
 #include "fmgr.h"
+#include "miscadmin.h"
 #include "plan/plan.h"
 #include "utils/builtins.h"
 
@@ -21,25 +23,26 @@ PG_MODULE_MAGIC;
 
 PGDLLEXPORT void _PG_init(void);
 
+const char *ws_loaded = "";
+bool		ws_preloaded = false;
+
 /* Defines the settings, registers the node, joins the planner's hook chains. */
 void
 _PG_init(void)
 {
+	ws_preloaded = !IsNormalProcessingMode() || process_shared_preload_libraries_in_progress;
+	ws_loaded = ws_preloaded ? "when it began" : creating_extension ? "by CREATE EXTENSION" :
+		"by LOAD, or by a function";
 	ws_define_settings();
 	ws_register_node();
 	ws_install_planner_hooks();
 }
 
-PG_FUNCTION_INFO_V1(wiscsort_version);
-PGDLLEXPORT Datum wiscsort_version(PG_FUNCTION_ARGS);
-
-/*
- * wiscsort.version() returns text: the version and what it was built with.
- */
-Datum
-wiscsort_version(PG_FUNCTION_ARGS)
+/* The version, and what it was built with. */
+char *
+ws_version(void)
 {
-	PG_RETURN_TEXT_P(cstring_to_text(psprintf(
+	return psprintf(
 		"wiscsort %s, built for PostgreSQL %s; libhwy: %s; libaio: %s; liburing: %s; libpmem: %s; ICU: %s",
 		WS_VERSION, PG_MAJORVERSION,
 #ifdef HAVE_LIBHWY
@@ -67,5 +70,15 @@ wiscsort_version(PG_FUNCTION_ARGS)
 #else
 		"missing (PostgreSQL makes the keys of text under its collations)"
 #endif
-		)));
+		);
+}
+
+PG_FUNCTION_INFO_V1(wiscsort_version);
+PGDLLEXPORT Datum wiscsort_version(PG_FUNCTION_ARGS);
+
+/* wiscsort.version() returns text. */
+Datum
+wiscsort_version(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_TEXT_P(cstring_to_text(ws_version()));
 }

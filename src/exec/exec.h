@@ -20,6 +20,8 @@ typedef struct WsInput
 	struct WsPrefetch *prefetch;	/* for hash joins, or NULL */
 } WsInput;
 
+extern bool ws_input_by_rows;	/* every row comes through its node, where advise() measures it */
+
 extern void ws_input_begin(WsInput *input, PlanState *outer);
 extern TupleTableSlot *ws_input_next(WsInput *input);
 
@@ -39,6 +41,8 @@ typedef struct WsSortState
 extern void ws_register_node(void);
 
 /* ---- explain.c ---- */
+extern List *ws_sort_key_names(const Plan *input, int ncols, const AttrNumber *attnos, const Oid *sortops,
+							   const Oid *collations, const bool *nulls_first, List *context, bool prefix);
 extern void ws_explain(CustomScanState *node, List *ancestors, ExplainState *es);
 
 #endif							/* WS_EXEC_H */

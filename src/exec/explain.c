@@ -48,33 +48,43 @@ append_order(StringInfo buf, Node *expr, Oid sortop, Oid collation, bool nulls_f
 		appendStringInfoString(buf, nulls_first ? " NULLS FIRST" : " NULLS LAST");
 }
 
-/* The sort columns as columns of the outer plan, as core's Sort shows them. */
-static void
-show_sort_key(WsSortState *state, List *ancestors, ExplainState *es)
+/*
+ * The sort columns as columns of the plan `input`, as core's Sort shows them: a list of strings.  `context`
+ * is that of the plan above it, for deparsing.
+ */
+List *
+ws_sort_key_names(const Plan *input, int ncols, const AttrNumber *attnos, const Oid *sortops,
+				  const Oid *collations, const bool *nulls_first, List *context, bool prefix)
 {
-	PlanState  *outer = outerPlanState(state);
-	bool		prefix = ws_explain_prefix(es);
-	List	   *context;
 	List	   *result = NIL;
 
-	context = set_deparse_context_plan(es->deparse_cxt, state->css.ss.ps.plan, ancestors);
-	for (int i = 0; i < state->request->ncols; i++)
+	for (int i = 0; i < ncols; i++)
 	{
-		TargetEntry *tle = get_tle_by_resno(outer->plan->targetlist, state->request->attnos[i]);
+		TargetEntry *tle = get_tle_by_resno(input->targetlist, attnos[i]);
 		StringInfoData buf;
 		Var		   *column;
 
 		if (tle == NULL)
-			elog(ERROR, "no tlist entry for key %d", state->request->attnos[i]);
+			elog(ERROR, "no tlist entry for key %d", attnos[i]);
 		column = makeVarFromTargetEntry(OUTER_VAR, tle);
 		initStringInfo(&buf);
-		appendStringInfoString(&buf, deparse_expression((Node *) column, context,
-														prefix, true));
-		append_order(&buf, (Node *) column, state->request->sortops[i],
-					 state->request->collations[i], state->request->nulls_first[i]);
+		appendStringInfoString(&buf, deparse_expression((Node *) column, context, prefix, true));
+		append_order(&buf, (Node *) column, sortops[i], collations[i], nulls_first[i]);
 		result = lappend(result, buf.data);
 	}
-	ExplainPropertyList("Sort Key", result, es);
+	return result;
+}
+
+static void
+show_sort_key(WsSortState *state, List *ancestors, ExplainState *es)
+{
+	const WsRequest *r = state->request;
+	List	   *context = set_deparse_context_plan(es->deparse_cxt, state->css.ss.ps.plan, ancestors);
+
+	ExplainPropertyList("Sort Key",
+						ws_sort_key_names(outerPlanState(state)->plan, r->ncols, r->attnos, r->sortops,
+										  r->collations, r->nulls_first, context, ws_explain_prefix(es)),
+						es);
 }
 
 static int64

@@ -11,7 +11,8 @@
  *
  * Not for scans that are rechecked by EvalPlanQual, other table access methods,
  * snapshots that do not allow pages at a time, and, when EXPLAIN ANALYZE counts,
- * scans that evaluate something: that is to be their time, not the sort's.
+ * scans that evaluate something: that is to be their time, not the sort's.  Nor while wiscsort.advise()
+ * measures the rows.
  *-------------------------------------------------------------------------
  */
 #include "exec/exec.h"
@@ -25,6 +26,8 @@
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
 
+bool		ws_input_by_rows = false;
+
 /*
  * Prepares reading `outer` to its end.  The input is the caller's memory; what
  * it needs besides is in CurrentMemoryContext.
@@ -34,7 +37,7 @@ ws_input_begin(WsInput *input, PlanState *outer)
 {
 	memset(input, 0, sizeof(WsInput));
 	input->outer = outer;
-	if (ws_scans_pages(outer) &&
+	if (!ws_input_by_rows && ws_scans_pages(outer) &&
 		(outer->instrument == NULL ||
 		 (outer->qual == NULL && outer->ps_ProjInfo == NULL)))
 		input->scan = (ScanState *) outer;

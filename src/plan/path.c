@@ -57,9 +57,9 @@ in_table(const CustomPath *cpath)
 	return list_length(cpath->custom_private) > 1;
 }
 
-/* Is there nothing in the input's rows but keys, which the entries will tell? */
-static bool
-rows_are_keys(const WsRequest *request, List *tlist)
+/* Is there nothing in the input's rows, of target list `tlist`, but keys, which the entries will tell? */
+bool
+ws_rows_are_keys(const WsRequest *request, List *tlist)
 {
 	Bitmapset  *told = NULL;
 
@@ -128,7 +128,7 @@ plan_sort(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
 	}
 	else
 	{
-		if (rows_are_keys(request, input))
+		if (ws_rows_are_keys(request, input))
 		{
 			request->store = WS_KIND_KEYS;
 			request->why = "the rows are nothing but their keys";

@@ -202,7 +202,7 @@ sort_input(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *scan, const ch
 		no_sort = ws_comparison_refusal(root, pathkeys, input->rows);
 		if (no_sort != NULL)
 		{
-			ws_note_left(no_sort);
+			ws_note_left(no_sort, input->rows, pathkeys);
 			continue;
 		}
 		sort = create_sort_path(root, rel, input, pathkeys, -1.0);
@@ -218,7 +218,7 @@ sort_input(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *scan, const ch
 										   pathkeys, cheaper(table, spooled), sort->path.total_cost);
 		if (no_sort != NULL)
 		{
-			ws_note_left(no_sort);
+			ws_note_left(no_sort, input->rows, pathkeys);
 			continue;
 		}
 		if (table != NULL && spooled != NULL)
@@ -229,7 +229,9 @@ sort_input(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *scan, const ch
 		else if (spooled != NULL && no_table != NULL)
 			ws_set_reason(spooled, no_table);
 		else if (spooled == NULL)
-			ws_note_left(no_spool);
+			ws_note_left(no_spool, input->rows, pathkeys);
+		if (table != NULL || spooled != NULL)
+			ws_note_costs(cheaper(table, spooled), &sort->path, input->rows);
 		if (table != NULL)
 			add_sorted_path(root, rel, table, partial);
 		if (spooled != NULL)

@@ -21,6 +21,7 @@ extern CustomPath *ws_wrap_sort(PlannerInfo *root, SortPath *sort);
 extern CustomPath *ws_wrap_heap_sort(SortPath *sort, RelOptInfo *rel, WsTieKeys ties);
 extern void ws_set_reason(CustomPath *cpath, const char *reason);
 extern bool ws_is_wiscsort(const Path *path);
+extern bool ws_rows_are_keys(const WsRequest *request, List *tlist);
 
 /* ---- paths.c ---- */
 extern void ws_install_planner_hooks(void);
@@ -53,7 +54,19 @@ typedef struct WsPageCache
 extern const WsPageCache *ws_page_cache(void);
 
 /* ---- why.c ---- */
-extern void ws_note_left(const char *reason);
+
+/* Of a sort that was left to core. */
+typedef struct WsNote
+{
+	char	   *reason;
+	double		rows;
+	int			nkeys;
+	bool		cost;			/* it was not refused: its cost is the reason, if there is no other */
+} WsNote;
+
+extern void ws_note_left(const char *reason, double rows, const List *pathkeys);
+extern void ws_note_costs(Cost cost, const Path *sort, double rows);
+extern PlannedStmt *ws_plan_with_notes(Query *query, const char *text, List **notes);
 extern bool ws_note_planning(const Query *query);
 extern void ws_note_planned(const Query *query, const PlannedStmt *stmt, bool before);
 extern void ws_install_why_hooks(void);

@@ -67,12 +67,15 @@ better_sort(Rewrite *rw, SortPath *sort, double bound)
 		refusal = ws_spool_refusal(input, sort->path.pathkeys);
 	if (refusal != NULL)
 	{
-		ws_note_left(refusal);
+		ws_note_left(refusal, input->rows, sort->path.pathkeys);
 		return NULL;
 	}
 	cpath = ws_wrap_sort(rw->root, sort);
 	if (!ws_debug_force && cpath->path.total_cost >= sort->path.total_cost)
+	{
+		ws_note_costs(cpath->path.total_cost, &sort->path, input->rows);
 		return NULL;
+	}
 	return cpath;
 }
 

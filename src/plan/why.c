@@ -7,6 +7,10 @@
  * the query's group is still open.  Only if the plan has a Sort.
  *
  * EXPLAIN EXECUTE takes a plan that was made before: it says nothing.
+ *
+ * wiscsort.why() (advise/reasons.c) has a query planned by itself, and gets a list of notes, each with the
+ * rows and the number of keys of the sort that it is about.  They have the costs of sorts, too, that lost by
+ * them.
  *-------------------------------------------------------------------------
  */
 #include "plan/plan.h"
@@ -16,6 +20,7 @@
 #include "lib/stringinfo.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/planner.h"
+#include "tcop/tcopprot.h"
 
 /* The EXPLAIN that is running; they nest where functions are executed. */
 typedef struct Explained
@@ -26,6 +31,7 @@ typedef struct Explained
 	bool		planning;		/* this one, and nothing that its planning has planned */
 	const PlannedStmt *stmt;	/* NULL until it has been planned */
 	StringInfoData reasons;
+	List	   *notes;			/* of WsNote; only those that why() asks for */
 } Explained;
 
 static Explained *explained = NULL;
@@ -33,15 +39,44 @@ static Explained *explained = NULL;
 static ExplainOneQuery_hook_type next_explain_hook = NULL;
 static ExecutorEnd_hook_type next_end_hook = NULL;
 
-/* Notes why a sort is left to core, if an EXPLAIN wants to know. */
-void
-ws_note_left(const char *reason)
+/* Adds a note, if why() is asking. */
+static void
+add_note(const char *reason, double rows, const List *pathkeys, bool cost)
 {
-	if (explained == NULL || !explained->planning || strstr(explained->reasons.data, reason) != NULL)
+	MemoryContext old = MemoryContextSwitchTo(GetMemoryChunkContext(explained->reasons.data));
+	WsNote	   *note = palloc(sizeof(WsNote));
+
+	note->reason = pstrdup(reason);
+	note->rows = rows;
+	note->nkeys = list_length(pathkeys);
+	note->cost = cost;
+	explained->notes = lappend(explained->notes, note);
+	MemoryContextSwitchTo(old);
+}
+
+/* Notes why a sort of `rows` rows is left to core, if anybody wants to know. */
+void
+ws_note_left(const char *reason, double rows, const List *pathkeys)
+{
+	if (explained == NULL || !explained->planning)
+		return;
+	if (explained->es == NULL)
+		add_note(reason, rows, pathkeys, false);
+	if (strstr(explained->reasons.data, reason) != NULL)
 		return;
 	if (explained->reasons.len > 0)
 		appendStringInfoString(&explained->reasons, "; ");
 	appendStringInfoString(&explained->reasons, reason);
+}
+
+/* Notes what a WiscSort of `rows` rows costs, and what core's `sort` of these does, if why() is asking. */
+void
+ws_note_costs(Cost cost, const Path *sort, double rows)
+{
+	if (explained == NULL || !explained->planning || explained->es != NULL)
+		return;
+	add_note(psprintf("estimated cost %.0f, of WiscSort %.0f", sort->total_cost, cost), rows, sort->pathkeys,
+			 true);
 }
 
 /*
@@ -79,7 +114,8 @@ has_sort(PlanState *node, void *arg)
 static void
 end_execution(QueryDesc *desc)
 {
-	if (explained != NULL && desc->plannedstmt == explained->stmt && explained->reasons.len > 0 &&
+	if (explained != NULL && explained->es != NULL && desc->plannedstmt == explained->stmt &&
+		explained->reasons.len > 0 &&
 		has_sort(desc->planstate, NULL))
 		ExplainPropertyText("WiscSort", psprintf("left to core: %s", explained->reasons.data),
 							explained->es);
@@ -109,6 +145,28 @@ explain_query(Query *query, int options, IntoClause *into, ExplainState *es,
 		explained = this.outer;
 	}
 	PG_END_TRY();
+}
+
+/* Plans a query as pg_plan_query does; *notes is set to a list of WsNote. */
+PlannedStmt *
+ws_plan_with_notes(Query *query, const char *text, List **notes)
+{
+	Explained	this = {.outer = explained, .query = query};
+	PlannedStmt *stmt;
+
+	initStringInfo(&this.reasons);
+	explained = &this;
+	PG_TRY();
+	{
+		stmt = pg_plan_query(query, text, CURSOR_OPT_PARALLEL_OK, NULL);
+	}
+	PG_FINALLY();
+	{
+		explained = this.outer;
+	}
+	PG_END_TRY();
+	*notes = this.notes;
+	return stmt;
 }
 
 /* Joins the hook chains of EXPLAIN and of the executor's end.  Called once. */

@@ -1,0 +1,405 @@
+/*-------------------------------------------------------------------------
+ * advise.c - wiscsort.advise(query, run): the sorts of a query, and how much work_mem they want.
+ *
+ * One row for each sort of the plan: what is known of its rows, what core and WiscSort do with them at the
+ * present work_mem, the work_mem from which on each needs one pass, what both take at five settings, and
+ * a recommendation.  The forecasts are model.c's.
+ *
+ * Without `run` rows and widths are the planner's estimates, as EXPLAIN shows them.  With `run` the query is
+ * run in this process, and they are measured.  That is done in a subtransaction that may only read,
+ * and that is rolled back: nothing is left of what functions in the query might do, except what no
+ * transaction undoes.  Its rights are those of the caller.
+ *
+ * Memory: that of the query.  Errors: those of the query, and the refusals of query.c.
+ *-------------------------------------------------------------------------
+ */
+#include "advise/advise.h"
+
+#include <math.h>
+
+#include "access/htup_details.h"
+#include "access/xact.h"
+#include "exec/exec.h"
+#include "executor/executor.h"
+#include "funcapi.h"
+#include "index/index.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "tcop/tcopprot.h"
+#include "utils/builtins.h"
+#include "utils/jsonb.h"
+#include "utils/resowner.h"
+
+/* The settings for which both sorts are forecast, kB. */
+static const int settings[] = {4 * 1024, 16 * 1024, 64 * 1024, 256 * 1024, 1024 * 1024};
+static const char *const setting_names[] = {"4MB", "16MB", "64MB", "256MB", "1GB"};
+
+#define LARGEST_ADVICE		(1024 * 1024)	/* kB: more is not recommended */
+#define LEAST_GAIN			0.1		/* of a sort's time, for which more memory is recommended */
+#define LEAST_SECONDS		0.001	/* of a sort that is taken as a measure of the machine */
+#define MOST_SCALE			20.0
+
+/* Bytes of a row in one of core's tapes beside what a minimal tuple has behind its length. */
+#define TAPE_LENGTH			sizeof(unsigned int)
+
+#define COLUMNS				14
+
+/* A sort, with what is known before and after the query has been run. */
+typedef struct Advised
+{
+	WsFoundSort *found;
+	WsSortFacts facts;
+	int			width;			/* bytes of a row's data */
+	bool		measured;
+	double		scale;			/* of the forecast seconds */
+	WsMeasured *input;			/* or NULL */
+	WsMeasured *output;			/* if the rows of the sort are not those of its input */
+} Advised;
+
+/* The request of a sort that is core's, as WiscSort would have it. */
+static WsRequest *
+request_of(const WsFoundSort *found)
+{
+	const Plan *input = outerPlan(found->node->plan);
+	WsRequest  *r = ws_request_create(found->ncols);
+
+	for (int i = 0; i < found->ncols; i++)
+	{
+		r->attnos[i] = found->attnos[i];
+		r->sortops[i] = found->sortops[i];
+		r->collations[i] = found->collations[i];
+		r->nulls_first[i] = found->nulls_first[i];
+	}
+	r->why = "";
+	r->rows = input->plan_rows;
+	r->width = input->plan_width;
+	r->sharers = found->processes;
+	if (ws_rows_are_keys(r, input->targetlist))
+		r->store = WS_KIND_KEYS;
+	if (found->kind == WS_NODE_CORE)
+		r->random_access = ((SortState *) found->node)->randomAccess;
+	return r;
+}
+
+/* Sets what core takes for a row, that is `minimal` bytes long as a minimal tuple on average. */
+static void
+set_core_row(WsSortFacts *facts, TupleDesc desc, double minimal, double core)
+{
+	bool		datum = desc->natts == 1 && TupleDescAttr(desc, 0)->attbyval;
+
+	facts->core_row = datum ? 0 : core;
+	facts->core_tape = (datum ? sizeof(Datum) : minimal - MINIMAL_TUPLE_DATA_OFFSET) + TAPE_LENGTH;
+	if (facts->request.random_access)
+		facts->core_tape += TAPE_LENGTH;
+}
+
+/* What the planner knows of a sort. */
+static Advised *
+estimate(WsFoundSort *found)
+{
+	Advised    *a = palloc0(sizeof(Advised));
+	WsSortFacts *facts = &a->facts;
+	const Plan *input = outerPlan(found->node->plan);
+	const Plan *rows = input;
+	TupleDesc	desc = ExecGetResultType(outerPlanState(found->node));
+	Relation	rel = NULL;
+	WsRequest  *r;
+	WsKeySpec  *spec;
+	WsMeasured	m = {0};
+
+	if (found->kind == WS_NODE_OURS)
+	{
+		r = ((WsSortState *) found->node)->request;
+		rel = ((WsSortState *) found->node)->rel;
+	}
+	else
+		r = request_of(found);
+	ws_request_resolve(r, rel);
+	if (found->processes > 1)
+		r->threads.read = r->threads.sort = r->threads.write = 0;
+	spec = ws_keyspec_create(desc, r->ncols, r->attnos, r->sortops, r->collations, r->nulls_first,
+							 r->notnull);
+
+	a->found = found;
+	a->scale = 1;
+	facts->request = *r;
+	facts->entry = sizeof(WsEntry) + ws_ties_bytes_per_entry(spec);
+	facts->exact = spec->exact;
+	facts->bytes = !spec->comparator && !spec->guess;
+	facts->rows = input->plan_rows;
+
+	m.unit = ws_spool_unit(desc);
+	ws_measure_row(&m, MAXALIGN(SizeofMinimalTupleHeader) + input->plan_width);
+	facts->row = m.spool;
+	if (r->store == WS_KIND_HEAP)
+	{
+		/* of the table's rows core would sort those columns that are wanted */
+		if (r->ties == WS_TIES_SPOOL)
+			facts->tie_row = m.spool;
+		rows = found->node->plan;
+		desc = ExecGetResultType(found->node);
+		memset(&m, 0, sizeof(m));
+		m.unit = ws_spool_unit(desc);
+		ws_measure_row(&m, MAXALIGN(SizeofMinimalTupleHeader) + rows->plan_width);
+		facts->row = m.spool;
+	}
+	a->width = rows->plan_width;
+	set_core_row(facts, desc, m.minimal, m.core);
+	return a;
+}
+
+/* Has a sort's rows measured. */
+static void
+begin_measuring(Advised *a)
+{
+	PlanState  *input = outerPlanState(a->found->node);
+
+	a->input = ws_measure(input);
+	if (a->facts.request.store == WS_KIND_HEAP)
+		a->output = ws_measure(a->found->node);
+}
+
+/* Seconds that a node and all below it took. */
+static double
+seconds_of(PlanState *node)
+{
+	InstrEndLoop(node->instrument);
+	return node->instrument->total;
+}
+
+/* Takes what was measured into the facts, and how long the sort took. */
+static void
+end_measuring(Advised *a)
+{
+	WsSortFacts *facts = &a->facts;
+	PlanState  *node = a->found->node;
+	PlanState  *input = outerPlanState(node);
+	const WsMeasured *rows = a->output != NULL ? a->output : a->input;
+	double		seconds = seconds_of(node) - seconds_of(input);
+	double		loops = Max(input->instrument->nloops, 1);
+	WsSortForecast f;
+
+	a->measured = true;
+	facts->rows = a->input->rows / loops;
+	if (rows->rows == 0)
+		return;
+	facts->row = rows->spool / rows->rows;
+	if (facts->tie_row > 0)
+		facts->tie_row = a->input->spool / a->input->rows;
+	a->width = (int) rint(rows->minimal / rows->rows) - (int) MAXALIGN(SizeofMinimalTupleHeader);
+	set_core_row(facts, ExecGetResultType(a->output != NULL ? node : input),
+				 rows->minimal / rows->rows, rows->core / rows->rows);
+
+	/* unless somebody stopped asking for rows */
+	if (node->instrument->ntuples < a->input->rows || seconds / loops < LEAST_SECONDS)
+		return;
+	f = a->found->kind == WS_NODE_OURS ? ws_forecast_here(facts, (Size) work_mem * 1024) :
+		ws_forecast_core(facts, (Size) work_mem * 1024);
+	a->scale = Max(1 / MOST_SCALE, Min(seconds / loops / f.seconds, MOST_SCALE));
+}
+
+/* What a sort does, in words. */
+static char *
+describe(const WsSortForecast *f)
+{
+	if (f->in_memory)
+		return pstrdup("in memory");
+	if (f->one_pass)
+		return pstrdup("one-pass");
+	return psprintf("external, %.0f runs, %d %s", f->runs, f->passes, f->passes == 1 ? "pass" : "passes");
+}
+
+/* Does core keep a heap of the rows that a LIMIT asks for? */
+static bool
+is_top_n(const Advised *a)
+{
+	return a->found->kind == WS_NODE_CORE && a->found->bound != WS_NO_BOUND;
+}
+
+static void
+add_estimate(StringInfo buf, const char *who, const WsSortForecast *f, double scale)
+{
+	appendStringInfo(buf, ", \"%s\": {\"seconds\": %.3f, \"temp_bytes\": %.0f}", who, f->seconds * scale,
+					 f->temp);
+}
+
+/* What both sorts take at each setting, as jsonb. */
+static Datum
+estimates(const Advised *a)
+{
+	StringInfoData buf;
+
+	initStringInfo(&buf);
+	appendStringInfoChar(&buf, '[');
+	for (int i = 0; i < (int) lengthof(settings); i++)
+	{
+		WsSortForecast core = ws_forecast_core(&a->facts, (Size) settings[i] * 1024);
+		WsSortForecast here = ws_forecast_here(&a->facts, (Size) settings[i] * 1024);
+
+		appendStringInfo(&buf, "%s{\"work_mem\": \"%s\"", i > 0 ? ", " : "", setting_names[i]);
+		add_estimate(&buf, "core", &core, a->scale);
+		add_estimate(&buf, "wiscsort", &here, a->scale);
+		appendStringInfoChar(&buf, '}');
+	}
+	appendStringInfoChar(&buf, ']');
+	return DirectFunctionCall1(jsonb_in, CStringGetDatum(buf.data));
+}
+
+/* A setting that is at least `kb`, and easy to remember. */
+static int
+round_up(int kb)
+{
+	int			unit = kb >= 16 * 1024 ? 1024 : 64;
+
+	return kb > MAX_KILOBYTES - unit ? MAX_KILOBYTES : (kb + unit - 1) / unit * unit;
+}
+
+/* The work_mem to be recommended for a sort that takes `least` for one pass; *reason is set. */
+static int
+recommend(const Advised *a, int least, char **reason)
+{
+	bool		ours = a->found->kind == WS_NODE_OURS;
+	const char *one_pass = ours ? "one-pass" : "in memory";
+	int			advice = round_up(least);
+	WsSortForecast now = ours ? ws_forecast_here(&a->facts, (Size) work_mem * 1024) :
+		ws_forecast_core(&a->facts, (Size) work_mem * 1024);
+	WsSortForecast then = ours ? ws_forecast_here(&a->facts, (Size) advice * 1024) :
+		ws_forecast_core(&a->facts, (Size) advice * 1024);
+	double		gain = 1 - then.seconds / now.seconds;
+
+	if (is_top_n(a))
+		*reason = "a LIMIT takes few of the rows, of which PostgreSQL keeps no more than these";
+	else if (a->found->kind == WS_NODE_INCREMENTAL)
+		*reason = "rows come in the order of the first keys, and are sorted a group at a time";
+	else if (now.in_memory)
+		*reason = "the sort is in memory with the present work_mem";
+	else if (now.one_pass)
+		*reason = "the sort is one-pass with the present work_mem";
+	else if (advice > LARGEST_ADVICE)
+		*reason = psprintf("the sort would be %s with %d kB, which is more than one sort should have",
+						   one_pass, least);
+	else if (gain < LEAST_GAIN)
+		*reason = psprintf("the sort would be %s with %d kB, and take %.0f %% less time", one_pass, least,
+						   Max(0.0, gain * 100));
+	else
+	{
+		*reason = psprintf("the sort is %s with that, and takes about %.0f %% less time and %.0f kB of "
+						   "temporary files instead of %.0f kB", one_pass, gain * 100, then.temp / 1024,
+						   now.temp / 1024);
+		return advice;
+	}
+	return work_mem;
+}
+
+/* Puts the row of a sort into the result. */
+static void
+put_row(const Advised *a, int number, ReturnSetInfo *result)
+{
+	static const char *const kinds[] = {"Sort", "Incremental Sort", "WiscSort"};
+	const WsSortFacts *facts = &a->facts;
+	WsSortForecast core = ws_forecast_core(facts, (Size) work_mem * 1024);
+	WsSortForecast here = ws_forecast_here(facts, (Size) work_mem * 1024);
+	int			least_here = ws_least_work_mem(facts, ws_forecast_here);
+	int			least_core = ws_least_work_mem(facts, ws_forecast_core);
+	bool		incremental = a->found->kind == WS_NODE_INCREMENTAL;
+	Datum		values[COLUMNS];
+	bool		nulls[COLUMNS] = {0};
+	char	   *reason;
+	int			i = 0;
+
+	values[i++] = Int32GetDatum(number);
+	values[i++] = CStringGetTextDatum(kinds[a->found->kind]);
+	values[i++] = CStringGetTextDatum(a->found->keys);
+	values[i++] = Int64GetDatum((int64) Min(facts->rows, 1e18));
+	values[i++] = Int32GetDatum(a->width);
+	values[i++] = BoolGetDatum(a->measured);
+	values[i++] = Int32GetDatum(a->found->processes);
+	values[i++] = CStringGetTextDatum(is_top_n(a) ? "top-N heapsort" :
+									  incremental ? "in groups" : describe(&core));
+	values[i++] = CStringGetTextDatum(describe(&here));
+	nulls[i] = least_here == MAX_KILOBYTES;
+	values[i++] = Int64GetDatum(least_here);
+	nulls[i] = least_core == MAX_KILOBYTES;
+	values[i++] = Int64GetDatum(least_core);
+	values[i++] = estimates(a);
+	values[i++] = Int64GetDatum(recommend(a, a->found->kind == WS_NODE_OURS ? least_here : least_core,
+										  &reason));
+	values[i++] = CStringGetTextDatum(reason);
+	Assert(i == COLUMNS);
+	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+}
+
+/* Plans the query of `text`, runs it if it is to, and puts a row for each of its sorts into the result. */
+static void
+advise(const char *text, bool run, ReturnSetInfo *result)
+{
+	Query	   *query = ws_accept_query(text);
+	PlannedStmt *stmt = pg_plan_query(query, text, run ? 0 : CURSOR_OPT_PARALLEL_OK, NULL);
+	QueryDesc  *desc;
+	List	   *sorts = NIL;
+	ListCell   *lc;
+	int			number = 0;
+
+	if (run)
+		ws_measure_begin();
+	desc = ws_query_begin(stmt, text, run);
+	foreach(lc, ws_find_sorts(desc))
+		sorts = lappend(sorts, estimate(lfirst(lc)));
+	if (run)
+	{
+		foreach(lc, sorts)
+			begin_measuring(lfirst(lc));
+		ws_run_measured(desc);
+		foreach(lc, sorts)
+			end_measuring(lfirst(lc));
+	}
+	foreach(lc, sorts)
+		put_row(lfirst(lc), ++number, result);
+	ws_query_end(desc);
+}
+
+/* The same in a subtransaction that may only read, and that is rolled back. */
+static void
+advise_reading(const char *text, ReturnSetInfo *result)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	ErrorData  *volatile error = NULL;
+
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	XactReadOnly = true;		/* until the subtransaction ends */
+	PG_TRY();
+	{
+		advise(text, true, result);
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		FlushErrorState();
+	}
+	PG_END_TRY();
+	RollbackAndReleaseCurrentSubTransaction();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+	if (error != NULL)
+		ReThrowError(error);
+}
+
+PG_FUNCTION_INFO_V1(wiscsort_advise);
+PGDLLEXPORT Datum wiscsort_advise(PG_FUNCTION_ARGS);
+
+/* wiscsort.advise(query text, run boolean) */
+Datum
+wiscsort_advise(PG_FUNCTION_ARGS)
+{
+	char	   *query = text_to_cstring(PG_GETARG_TEXT_PP(0));
+
+	InitMaterializedSRF(fcinfo, 0);
+	if (PG_GETARG_BOOL(1))
+		advise_reading(query, (ReturnSetInfo *) fcinfo->resultinfo);
+	else
+		advise(query, false, (ReturnSetInfo *) fcinfo->resultinfo);
+	return (Datum) 0;
+}

@@ -1,0 +1,108 @@
+/*-------------------------------------------------------------------------
+ * advise.h - what a DBA asks: what sorts a query has, who sorts, why, and with how much memory.
+ *-------------------------------------------------------------------------
+ */
+#ifndef WS_ADVISE_H
+#define WS_ADVISE_H
+
+/* Functions that SQL calls are seen from outside, and nothing else (wiscsort.c). */
+#ifndef PGDLLEXPORT
+#define PGDLLEXPORT __attribute__((visibility("default")))
+#endif
+
+#include "entry.h"
+
+#include "executor/execdesc.h"
+#include "fmgr.h"
+#include "nodes/execnodes.h"
+#include "plan/plan.h"
+#include "store/request.h"
+
+/* ---- model.c ---- */
+
+/* One sort: what is known of its rows, by estimate or by having been run. */
+typedef struct WsSortFacts
+{
+	double		rows;			/* of one execution, in one process */
+	double		row;			/* bytes of a row in a spool, on average */
+	double		tie_row;		/* with the table as store: bytes of a TID and a key, or 0: not spooled */
+	double		core_row;		/* bytes of a row as core has it in memory, beside its array; or 0: none */
+	double		core_tape;		/* the same on one of its tapes */
+	Size		entry;			/* bytes of an entry, with what settling ties needs */
+	bool		bytes;			/* keys are compared as bytes */
+	bool		exact;			/* an entry has all of a key */
+	WsRequest	request;		/* as it is for the present work_mem */
+} WsSortFacts;
+
+/* What a sort does with so much memory. */
+typedef struct WsSortForecast
+{
+	bool		in_memory;		/* nothing is written */
+	bool		one_pass;		/* no entry is written; of core: the same as in_memory */
+	double		runs;
+	int			passes;
+	double		temp;			/* bytes of temporary files, at their largest */
+	double		seconds;		/* of the sort itself, without its input */
+} WsSortForecast;
+
+extern WsSortForecast ws_forecast_here(const WsSortFacts *facts, Size memory);
+extern WsSortForecast ws_forecast_core(const WsSortFacts *facts, Size memory);
+extern int	ws_least_work_mem(const WsSortFacts *facts,
+							  WsSortForecast (*forecast) (const WsSortFacts *facts, Size memory));
+
+/* ---- query.c ---- */
+
+/* Who sorts, in a plan. */
+typedef enum WsSortNode
+{
+	WS_NODE_CORE,
+	WS_NODE_INCREMENTAL,
+	WS_NODE_OURS
+} WsSortNode;
+
+/* A sort in a plan that has been made ready for execution. */
+typedef struct WsFoundSort
+{
+	PlanState  *node;
+	WsSortNode	kind;
+	char	   *keys;			/* as EXPLAIN shows them */
+	int			ncols;
+	AttrNumber *attnos;			/* the arrays of the plan node, or of the request */
+	Oid		   *sortops;
+	Oid		   *collations;
+	bool	   *nulls_first;
+	double		bound;			/* rows that a LIMIT above takes, or WS_NO_BOUND */
+	int			processes;		/* that have a part of the input each */
+} WsFoundSort;
+
+extern Query *ws_accept_query(const char *text);
+extern QueryDesc *ws_query_begin(PlannedStmt *stmt, const char *text, bool run);
+extern void ws_query_end(QueryDesc *desc);
+extern List *ws_find_sorts(QueryDesc *desc);
+
+/* ---- measure.c ---- */
+
+/* The rows of a node. */
+typedef struct WsMeasured
+{
+	PlanState  *node;
+	ExecProcNodeMtd real;
+	int			unit;			/* to which a spool aligns them */
+	double		rows;
+	double		minimal;		/* bytes as minimal tuples */
+	double		core;			/* bytes of core's memory */
+	double		spool;			/* bytes of a spool */
+} WsMeasured;
+
+extern void ws_measure_begin(void);
+extern WsMeasured *ws_measure(PlanState *node);
+extern void ws_measure_row(WsMeasured *m, Size minimal);
+extern int	ws_spool_unit(TupleDesc desc);
+extern void ws_run_measured(QueryDesc *desc);
+
+/* ---- preload.c ---- */
+extern List *ws_split_libraries(const char *list);
+extern bool ws_names_wiscsort(const char *list);
+extern bool ws_new_sessions_load(void);
+
+#endif							/* WS_ADVISE_H */

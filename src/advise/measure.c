@@ -1,0 +1,129 @@
+/*-------------------------------------------------------------------------
+ * measure.c - running a query, and measuring the rows of its sorts.
+ *
+ * A function is put between a node and whoever asks it for rows; it adds up what each row takes in a spool
+ * (store/spool.c) and in core's sort.  For that time no sort takes rows from its scan past the node
+ * (exec/input.c).
+ *
+ * Read only: the query is run in a subtransaction that may not write, and that is rolled back (advise.c).
+ *
+ * Memory: some bytes a measured node, in CurrentMemoryContext.
+ *-------------------------------------------------------------------------
+ */
+#include "advise/advise.h"
+
+#include "access/htup_details.h"
+#include "exec/exec.h"
+#include "executor/executor.h"
+#include "store/row.h"
+
+/* Those of the query that runs now, the last one that was asked for first. */
+static List *measured = NIL;
+
+static WsMeasured *
+find(const PlanState *node)
+{
+	ListCell   *lc;
+
+	foreach(lc, measured)
+		if (((WsMeasured *) lfirst(lc))->node == node)
+			return lfirst(lc);
+	return NULL;
+}
+
+/* Bytes of a row as a minimal tuple. */
+static Size
+minimal_bytes(TupleTableSlot *slot)
+{
+	TupleDesc	desc = slot->tts_tupleDescriptor;
+	bool		hasnull = false;
+
+	if ((TTS_IS_BUFFERTUPLE(slot) || TTS_IS_HEAPTUPLE(slot)) && ((HeapTupleTableSlot *) slot)->tuple != NULL)
+		return ((HeapTupleTableSlot *) slot)->tuple->t_len - MINIMAL_TUPLE_OFFSET;
+	if (TTS_IS_MINIMALTUPLE(slot) && ((MinimalTupleTableSlot *) slot)->mintuple != NULL)
+		return ((MinimalTupleTableSlot *) slot)->mintuple->t_len;
+	slot_getallattrs(slot);
+	for (int i = 0; i < desc->natts && !hasnull; i++)
+		hasnull = slot->tts_isnull[i];
+	return MAXALIGN(SizeofMinimalTupleHeader + (hasnull ? BITMAPLEN(desc->natts) : 0)) +
+		heap_compute_data_size(desc, slot->tts_values, slot->tts_isnull);
+}
+
+/* Adds a row that is so long as a minimal tuple. */
+void
+ws_measure_row(WsMeasured *m, Size minimal)
+{
+	Size		stored = minimal - MINIMAL_TUPLE_DATA_OFFSET;
+
+	m->rows++;
+	m->minimal += minimal;
+	m->core += MAXALIGN(minimal) + WS_CORE_CHUNK;
+	m->spool += TYPEALIGN(m->unit, stored + (stored >= LENGTH_ESCAPE ? sizeof(uint64) : 0));
+}
+
+static TupleTableSlot *
+measured_row(PlanState *node)
+{
+	WsMeasured *m = find(node);
+	TupleTableSlot *slot = m->real(node);
+
+	if (!TupIsNull(slot))
+		ws_measure_row(m, minimal_bytes(slot));
+	return slot;
+}
+
+/* To how many bytes a spool aligns rows. */
+int
+ws_spool_unit(TupleDesc desc)
+{
+	for (int i = 0; i < desc->natts; i++)
+		if (TupleDescAttr(desc, i)->attalign == TYPALIGN_DOUBLE)
+			return 8;
+	return 4;
+}
+
+/* Before the first of ws_measure of a query.  Queries that are measured do not nest. */
+void
+ws_measure_begin(void)
+{
+	if (ws_input_by_rows)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("a query that is being measured cannot have another one measured")));
+	measured = NIL;
+}
+
+/* Has the rows measured that a node returns from now on, until the query ends. */
+WsMeasured *
+ws_measure(PlanState *node)
+{
+	WsMeasured *m = find(node);
+
+	if (m != NULL)
+		return m;
+	m = palloc0(sizeof(WsMeasured));
+	m->node = node;
+	m->unit = ws_spool_unit(ExecGetResultType(node));
+	m->real = node->ExecProcNodeReal;
+	ExecSetExecProcNode(node, measured_row);
+	measured = lcons(m, measured);
+	return m;
+}
+
+/* Runs a query to its end, with what is measured, and forgets that then. */
+void
+ws_run_measured(QueryDesc *desc)
+{
+	ws_input_by_rows = true;
+	PG_TRY();
+	{
+		ws_executor_run(desc);
+		ExecutorFinish(desc);
+	}
+	PG_FINALLY();
+	{
+		ws_input_by_rows = false;
+		measured = NIL;
+	}
+	PG_END_TRY();
+}

@@ -1,0 +1,211 @@
+/*-------------------------------------------------------------------------
+ * preload.c - the library in, and out of, session_preload_libraries of a database.
+ *
+ * ALTER DATABASE ... SET replaces a list, and hides the one that the database had from the cluster until
+ * then.  So that nothing is lost, the new list is the present one (the database's own, or else the cluster's)
+ * with wiscsort at its end, or without it.  A list that is the cluster's again is taken away.
+ *
+ * What this session has is no guide to the cluster's list: a role or PGOPTIONS may have set it, and
+ * PGOPTIONS is the way into a database whose list names what is not there.  Then the configuration files are
+ * read.
+ *
+ * The value is set by FROM CURRENT: as a literal, the empty list would become a list of one empty name.
+ *
+ * The commands are executed with the rights of the caller: an owner of the database, who may set the
+ * parameter.
+ *-------------------------------------------------------------------------
+ */
+#include "advise/advise.h"
+
+#include "catalog/pg_db_role_setting.h"
+#include "commands/dbcommands.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/varlena.h"
+
+#define SETTING		"session_preload_libraries"
+
+/* The names in a list of libraries, as strings.  One that cannot be read has none. */
+List *
+ws_split_libraries(const char *list)
+{
+	List	   *names;
+
+	if (!SplitDirectoriesString(pstrdup(list), ',', &names))
+		return NIL;
+	return names;
+}
+
+/* Does a library's name, with or without folder and ending, mean this one? */
+static bool
+is_wiscsort(const char *name)
+{
+	const char *slash = strrchr(name, '/');
+	const char *base = slash != NULL ? slash + 1 : name;
+
+	return strcmp(base, "wiscsort") == 0 || strcmp(base, "wiscsort.so") == 0;
+}
+
+/* Is it in a list of libraries? */
+bool
+ws_names_wiscsort(const char *list)
+{
+	ListCell   *lc;
+
+	foreach(lc, ws_split_libraries(list))
+		if (is_wiscsort(lfirst(lc)))
+			return true;
+	return false;
+}
+
+/* The list without wiscsort, and with it at its end if `with`. */
+static char *
+list_with(const char *list, bool with)
+{
+	StringInfoData buf;
+	ListCell   *lc;
+
+	initStringInfo(&buf);
+	foreach(lc, ws_split_libraries(list))
+		if (!is_wiscsort(lfirst(lc)))
+			appendStringInfo(&buf, "%s%s", buf.len > 0 ? ", " : "", quote_identifier(lfirst(lc)));
+	if (with)
+		appendStringInfo(&buf, "%swiscsort", buf.len > 0 ? ", " : "");
+	return buf.data;
+}
+
+/* Do two lists have the same names in the same order? */
+static bool
+same_lists(const char *a, const char *b)
+{
+	return strcmp(list_with(a, false), list_with(b, false)) == 0 &&
+		ws_names_wiscsort(a) == ws_names_wiscsort(b);
+}
+
+/* The first column of the first row of a query, in `context`; NULL if there is none. */
+static char *
+one_value(const char *query, MemoryContext context)
+{
+	char	   *value;
+
+	if (SPI_execute(query, true, 1) != SPI_OK_SELECT)
+		elog(ERROR, "could not execute: %s", query);
+	if (SPI_processed == 0)
+		return NULL;
+	value = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
+	return value != NULL ? MemoryContextStrdup(context, value) : NULL;
+}
+
+/* The list of this database, or NULL if it has none of its own. */
+static char *
+own_list(MemoryContext context)
+{
+	return one_value("SELECT substr(c, length('" SETTING "=') + 1)"
+					 " FROM pg_db_role_setting, unnest(setconfig) c"
+					 " WHERE setrole = 0 AND c LIKE 'session\\_preload\\_libraries=%' AND setdatabase ="
+					 " (SELECT oid FROM pg_database WHERE datname = current_database())", context);
+}
+
+/* The list that this session has, if it is the cluster's; else NULL. */
+static char *
+cluster_list_here(MemoryContext context)
+{
+	return one_value("SELECT setting FROM pg_settings WHERE name = '" SETTING "' AND source IN"
+					 " ('default', 'configuration file', 'command line', 'environment variable')",
+					 context);
+}
+
+/* The list that databases have without one of their own. */
+static char *
+cluster_list(MemoryContext context)
+{
+	char	   *list = cluster_list_here(context);
+
+	if (list == NULL)
+		list = one_value("SELECT setting FROM pg_file_settings WHERE name = '" SETTING "' AND applied"
+						 " ORDER BY seqno DESC", context);
+	return list != NULL ? list : MemoryContextStrdup(context, "");
+}
+
+/* Makes `list` that of the database, or takes its own away. */
+static void
+set_list(const char *list)
+{
+	const char *database = quote_identifier(get_database_name(MyDatabaseId));
+	char	   *command;
+	int			nest;
+
+	if (list == NULL)
+		command = psprintf("ALTER DATABASE %s RESET " SETTING, database);
+	else
+		command = psprintf("ALTER DATABASE %s SET " SETTING " FROM CURRENT", database);
+	nest = NewGUCNestLevel();
+	if (list != NULL)
+		(void) set_config_option(SETTING, list, superuser() ? PGC_SUSET : PGC_USERSET, PGC_S_SESSION,
+								 GUC_ACTION_SAVE, true, ERROR, false);
+	if (SPI_execute(command, false, 0) != SPI_OK_UTILITY)
+		elog(ERROR, "could not execute: %s", command);
+	AtEOXact_GUC(false, nest);
+}
+
+/* Puts wiscsort into the list of the database, or takes it out.  Returns the list that new sessions have. */
+static Datum
+change_list(bool with)
+{
+	MemoryContext context = CurrentMemoryContext;
+	char	   *own;
+	char	   *cluster;
+	char	   *wanted;
+
+	SPI_connect();
+	own = own_list(context);
+	cluster = cluster_list(context);
+	MemoryContextSwitchTo(context);
+	wanted = list_with(own != NULL ? own : cluster, with);
+	if (same_lists(wanted, cluster))
+	{
+		if (own != NULL)
+			set_list(NULL);
+	}
+	else if (own == NULL || !same_lists(wanted, own))
+		set_list(wanted);
+	SPI_finish();
+	return CStringGetTextDatum(wanted);
+}
+
+/* Do sessions of this database load wiscsort, that begin now and whose roles have no lists? */
+bool
+ws_new_sessions_load(void)
+{
+	MemoryContext context = CurrentMemoryContext;
+	char	   *list;
+
+	SPI_connect();
+	list = own_list(context);
+	if (list == NULL)
+		list = cluster_list_here(context);
+	SPI_finish();
+	return list != NULL && ws_names_wiscsort(list);
+}
+
+PG_FUNCTION_INFO_V1(wiscsort_enable_in_database);
+PGDLLEXPORT Datum wiscsort_enable_in_database(PG_FUNCTION_ARGS);
+
+/* wiscsort.enable_in_database() */
+Datum
+wiscsort_enable_in_database(PG_FUNCTION_ARGS)
+{
+	return change_list(true);
+}
+
+PG_FUNCTION_INFO_V1(wiscsort_disable_in_database);
+PGDLLEXPORT Datum wiscsort_disable_in_database(PG_FUNCTION_ARGS);
+
+/* wiscsort.disable_in_database() */
+Datum
+wiscsort_disable_in_database(PG_FUNCTION_ARGS)
+{
+	return change_list(false);
+}

@@ -1,0 +1,234 @@
+/*-------------------------------------------------------------------------
+ * query.c - a query that was given as text, and the sorts in its plan.
+ *
+ * advise() and why() take one query: SELECT, VALUES, TABLE, or WITH around one.  Whatever writes or locks
+ * rows, has parameters, or is several statements, is refused before anything of it is planned.  The plan
+ * is made as for the query itself, with all of the planner's hooks, and made ready for execution, which
+ * checks the caller's rights; without `run` that is all that happens, as with EXPLAIN.
+ *
+ * Memory: the plan, in CurrentMemoryContext.  Errors: those of parsing, planning and permission.
+ *-------------------------------------------------------------------------
+ */
+#include "advise/advise.h"
+
+#include "exec/exec.h"
+#include "executor/executor.h"
+#include "nodes/nodeFuncs.h"
+#include "parser/parser.h"
+#include "tcop/tcopprot.h"
+#include "utils/ruleutils.h"
+#include "utils/snapmgr.h"
+
+static void
+refuse(const char *what)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("the statement %s", what),
+			 errhint("Give one SELECT, VALUES or WITH query that only reads.")));
+}
+
+/* Refuses queries, at any level, that write or lock rows. */
+static bool
+check_level(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Query))
+	{
+		Query	   *query = (Query *) node;
+
+		if (query->commandType != CMD_SELECT || query->hasModifyingCTE)
+			refuse("would write");
+		if (query->rowMarks != NIL)
+			refuse("would lock rows");
+		return query_tree_walker(query, check_level, context, 0);
+	}
+	return expression_tree_walker(node, check_level, context);
+}
+
+/* Parses `text`, which must be one query that only reads, and has no parameters.  Else it is an error. */
+Query *
+ws_accept_query(const char *text)
+{
+	List	   *parsed = pg_parse_query(text);
+	Oid		   *types = NULL;
+	int			nparams = 0;
+	RawStmt    *raw;
+	List	   *queries;
+	Query	   *query;
+
+	if (list_length(parsed) != 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_SYNTAX_ERROR),
+				 errmsg(parsed == NIL ? "there is no statement" : "there are several statements"),
+				 errhint("Give one SELECT, VALUES or WITH query that only reads.")));
+	raw = linitial_node(RawStmt, parsed);
+	if (!IsA(raw->stmt, SelectStmt))
+		refuse("is not a query");
+	queries = pg_analyze_and_rewrite_varparams(raw, text, &types, &nparams, NULL);
+	if (nparams > 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_PARAMETER),
+				 errmsg("the query has parameters"),
+				 errhint("Put values in the places of $1 and the like.")));
+	if (list_length(queries) != 1)
+		refuse("would write");
+	query = linitial_node(Query, queries);
+	if (query->commandType == CMD_UTILITY)
+		refuse("would write");	/* SELECT INTO */
+	(void) check_level((Node *) query, NULL);
+	return query;
+}
+
+/* Makes a plan ready: to be run and counted, if `run`, else to be looked at.  The caller ends it. */
+QueryDesc *
+ws_query_begin(PlannedStmt *stmt, const char *text, bool run)
+{
+	QueryDesc  *desc = CreateQueryDesc(stmt, text, GetActiveSnapshot(), InvalidSnapshot, None_Receiver,
+									   NULL, NULL, run ? INSTRUMENT_TIMER : 0);
+
+	ExecutorStart(desc, run ? 0 : EXEC_FLAG_EXPLAIN_ONLY);
+	return desc;
+}
+
+/* Ends it: if it was to be run, after ws_run_measured. */
+void
+ws_query_end(QueryDesc *desc)
+{
+	ExecutorEnd(desc);
+	FreeQueryDesc(desc);
+}
+
+/* On the way down a plan. */
+typedef struct Search
+{
+	List	   *deparse;
+	bool		prefix;
+	List	   *ancestors;
+	double		bound;
+	int			processes;
+	List	   *found;
+} Search;
+
+/* How many rows a LIMIT takes. */
+static double
+limit_of(const Limit *limit)
+{
+	double		bound = 0;
+
+	if (limit->limitCount == NULL || limit->limitOption == LIMIT_OPTION_WITH_TIES)
+		return WS_NO_BOUND;
+	if (!IsA(limit->limitCount, Const) ||
+		(limit->limitOffset != NULL && !IsA(limit->limitOffset, Const)))
+		return WS_UNKNOWN_BOUND;
+	if (((const Const *) limit->limitCount)->constisnull)
+		return WS_NO_BOUND;
+	bound = (double) DatumGetInt64(((const Const *) limit->limitCount)->constvalue);
+	if (limit->limitOffset != NULL && !((const Const *) limit->limitOffset)->constisnull)
+		bound += (double) DatumGetInt64(((const Const *) limit->limitOffset)->constvalue);
+	return Max(bound, 1.0);
+}
+
+static void
+add_sort(Search *search, PlanState *node, WsSortNode kind)
+{
+	WsFoundSort *found = palloc0(sizeof(WsFoundSort));
+	List	   *context = set_deparse_context_plan(search->deparse, node->plan, search->ancestors);
+	StringInfoData keys;
+	ListCell   *lc;
+
+	found->node = node;
+	found->kind = kind;
+	found->bound = search->bound;
+	found->processes = search->processes;
+	if (kind == WS_NODE_OURS)
+	{
+		const WsRequest *r = ((WsSortState *) node)->request;
+
+		found->ncols = r->ncols;
+		found->attnos = r->attnos;
+		found->sortops = r->sortops;
+		found->collations = r->collations;
+		found->nulls_first = r->nulls_first;
+	}
+	else
+	{
+		Sort	   *sort = (Sort *) node->plan; /* an IncrementalSort begins with one */
+
+		found->ncols = sort->numCols;
+		found->attnos = sort->sortColIdx;
+		found->sortops = sort->sortOperators;
+		found->collations = sort->collations;
+		found->nulls_first = sort->nullsFirst;
+	}
+	initStringInfo(&keys);
+	foreach(lc, ws_sort_key_names(outerPlan(node->plan), found->ncols, found->attnos, found->sortops,
+								  found->collations, found->nulls_first, context, search->prefix))
+		appendStringInfo(&keys, "%s%s", keys.len > 0 ? ", " : "", (char *) lfirst(lc));
+	found->keys = keys.data;
+	search->found = lappend(search->found, found);
+}
+
+/* Does the bound of a LIMIT reach the node's input (ExecSetTupleBound)? */
+static bool
+passes_bound(const PlanState *node)
+{
+	switch (nodeTag(node))
+	{
+		case T_AppendState:
+		case T_MergeAppendState:
+		case T_GatherState:
+		case T_GatherMergeState:
+			return true;
+		case T_ResultState:
+		case T_SubqueryScanState:
+			return node->qual == NULL;
+		default:
+			return false;
+	}
+}
+
+static bool
+search_node(PlanState *node, void *arg)
+{
+	Search	   *search = arg;
+	Search		before = *search;
+
+	if (IsA(node, SortState))
+		add_sort(search, node, WS_NODE_CORE);
+	else if (IsA(node, IncrementalSortState))
+		add_sort(search, node, WS_NODE_INCREMENTAL);
+	else if (IsA(node, CustomScanState) && ((CustomScan *) node->plan)->methods == &ws_scan_methods)
+		add_sort(search, node, WS_NODE_OURS);
+
+	if (IsA(node, LimitState))
+		search->bound = limit_of((const Limit *) node->plan);
+	else if (!passes_bound(node))
+		search->bound = WS_NO_BOUND;
+	if (IsA(node, GatherState))
+		search->processes = ((const Gather *) node->plan)->num_workers + 1;
+	else if (IsA(node, GatherMergeState))
+		search->processes = ((const GatherMerge *) node->plan)->num_workers + 1;
+	search->ancestors = lcons(node->plan, search->ancestors);
+	(void) planstate_tree_walker(node, search_node, search);
+	search->ancestors = list_delete_first(search->ancestors);
+	search->bound = before.bound;
+	search->processes = before.processes;
+	return false;
+}
+
+/* All sorts of a plan, from its top to its bottom: a list of WsFoundSort. */
+List *
+ws_find_sorts(QueryDesc *desc)
+{
+	List	   *rtable = desc->plannedstmt->rtable;
+	Bitmapset  *all = bms_add_range(NULL, 1, list_length(rtable));
+	Search		search = {.bound = WS_NO_BOUND, .processes = 1};
+
+	search.deparse = deparse_context_for_plan_tree(desc->plannedstmt,
+												   select_rtable_names_for_explain(rtable, all));
+	search.prefix = list_length(rtable) > 1;
+	(void) search_node(desc->planstate, &search);
+	return search.found;
+}

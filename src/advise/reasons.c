@@ -1,0 +1,104 @@
+/*-------------------------------------------------------------------------
+ * reasons.c - wiscsort.why(query): who sorts, in the plan of a query, and why.
+ *
+ * The query is planned and not run.  What the planner notes meanwhile of sorts that are left to core
+ * (plan/why.c) has no plan node yet, so that a note belongs to the Sort with the same number of rows and of
+ * keys.  The settings, LIMIT, and the threshold are looked at here, as the planner does.
+ *-------------------------------------------------------------------------
+ */
+#include "advise/advise.h"
+
+#include "exec/exec.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "optimizer/cost.h"
+#include "tcop/tcopprot.h"
+#include "utils/builtins.h"
+
+/* What was noted of a sort: refusals, or else costs; NULL if there is nothing. */
+static char *
+noted(const WsFoundSort *found, List *notes)
+{
+	double		rows = outerPlan(found->node->plan)->plan_rows;
+
+	/* first those that agree with the rows, too */
+	for (int step = 0; step < 4; step++)
+	{
+		bool		cost = (step & 1) != 0;
+		bool		any_rows = step >= 2;
+		ListCell   *lc;
+
+		foreach(lc, notes)
+		{
+			const WsNote *note = lfirst(lc);
+
+			if (note->cost == cost && note->nkeys == found->ncols && (any_rows || note->rows == rows))
+				return note->reason;
+		}
+	}
+	return NULL;
+}
+
+/* Why core has this sort. */
+static char *
+reason_of(const WsFoundSort *found, List *notes)
+{
+	const Plan *input = outerPlan(found->node->plan);
+	char	   *reason;
+
+	if (!ws_enable)
+		return "wiscsort.enable is off";
+	if (!enable_sort)
+		return "enable_sort is off";
+	if (ws_bound_is_cores(found->bound, input->plan_width))
+		return found->bound == WS_UNKNOWN_BOUND ? "a LIMIT that is not a constant may take few rows" :
+			psprintf("a LIMIT takes %.0f rows, which fit work_mem: PostgreSQL keeps no more than these",
+					 found->bound);
+	if (!ws_sort_considered(input->plan_rows, input->plan_width))
+		return psprintf("%.0f rows of %d bytes are below %s, of %d kB", input->plan_rows, input->plan_width,
+						ws_threshold < 0 ? "work_mem" : "wiscsort.threshold",
+						ws_threshold < 0 ? work_mem : ws_threshold);
+	reason = noted(found, notes);
+	if (reason != NULL)
+		return reason;
+	if (found->kind == WS_NODE_INCREMENTAL)
+		return "rows come in the order of the first keys, and that costs less";
+	return "the planner adds this sort after it has chosen the plan";
+}
+
+PG_FUNCTION_INFO_V1(wiscsort_why);
+PGDLLEXPORT Datum wiscsort_why(PG_FUNCTION_ARGS);
+
+/* wiscsort.why(query text) */
+Datum
+wiscsort_why(PG_FUNCTION_ARGS)
+{
+	static const char *const kinds[] = {"Sort", "Incremental Sort", "WiscSort"};
+	char	   *query = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	Query	   *parsed = ws_accept_query(query);
+	List	   *notes;
+	PlannedStmt *stmt = ws_plan_with_notes(parsed, query, &notes);
+	QueryDesc  *desc = ws_query_begin(stmt, query, false);
+	ListCell   *lc;
+	int			number = 0;
+
+	InitMaterializedSRF(fcinfo, 0);
+	foreach(lc, ws_find_sorts(desc))
+	{
+		const WsFoundSort *found = lfirst(lc);
+		bool		ours = found->kind == WS_NODE_OURS;
+		Datum		values[5];
+		bool		nulls[5] = {0};
+
+		values[0] = Int32GetDatum(++number);
+		values[1] = CStringGetTextDatum(kinds[found->kind]);
+		values[2] = CStringGetTextDatum(found->keys);
+		values[3] = CStringGetTextDatum(ours ? "WiscSort" : "PostgreSQL");
+		values[4] = CStringGetTextDatum(ours ? ((WsSortState *) found->node)->request->why :
+										reason_of(found, notes));
+		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+	}
+	ws_query_end(desc);
+	return (Datum) 0;
+}

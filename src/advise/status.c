@@ -1,0 +1,180 @@
+/*-------------------------------------------------------------------------
+ * status.c - wiscsort.status(): what is loaded where, built with what, and what is wrong.
+ *
+ * One row for each thing: its name, its value, and a hint if something should be done about it.  Reads
+ * settings and catalogs that everybody may read, and the files of the system that tell its memory.
+ *-------------------------------------------------------------------------
+ */
+#include "advise/advise.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "catalog/pg_authid.h"
+#include "catalog/pg_db_role_setting.h"
+#include "catalog/pg_type.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "os/os.h"
+#include "utils/array.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/rel.h"
+
+/* effective_cache_size that is so many times the memory there is gets a hint. */
+#define FAR_ABOVE		2
+
+static const char library_setting[] = "session_preload_libraries=";
+
+static void
+say(ReturnSetInfo *result, const char *name, const char *value, const char *hint)
+{
+	Datum		values[3] = {CStringGetTextDatum(name), 0, 0};
+	bool		nulls[3] = {false, value == NULL, hint == NULL};
+
+	if (value != NULL)
+		values[1] = CStringGetTextDatum(value);
+	if (hint != NULL)
+		values[2] = CStringGetTextDatum(hint);
+	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+}
+
+static char *
+setting(const char *name)
+{
+	return GetConfigOptionByName(name, NULL, false);
+}
+
+/* The list of libraries in a row of pg_db_role_setting, or NULL. */
+static char *
+list_in(TupleDesc desc, HeapTuple tuple)
+{
+	bool		isnull;
+	Datum		config = heap_getattr(tuple, Anum_pg_db_role_setting_setconfig, desc, &isnull);
+	Datum	   *elements;
+	int			n;
+
+	if (isnull)
+		return NULL;
+	deconstruct_array(DatumGetArrayTypeP(config), TEXTOID, -1, false, TYPALIGN_INT, &elements, NULL, &n);
+	for (int i = 0; i < n; i++)
+	{
+		char	   *element = TextDatumGetCString(elements[i]);
+
+		if (strncmp(element, library_setting, strlen(library_setting)) == 0)
+			return element + strlen(library_setting);
+	}
+	return NULL;
+}
+
+/*
+ * What new sessions of this database load: *database is set to its own list, or NULL, and *roles to the names
+ * of roles that have a list without wiscsort for it.
+ */
+static void
+look_up_lists(char **database, StringInfo roles)
+{
+	Relation	rel = table_open(DbRoleSettingRelationId, AccessShareLock);
+	SysScanDesc scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
+	HeapTuple	tuple;
+
+	*database = NULL;
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_db_role_setting form = (Form_pg_db_role_setting) GETSTRUCT(tuple);
+		char	   *list = list_in(RelationGetDescr(rel), tuple);
+
+		if (list == NULL || (OidIsValid(form->setdatabase) && form->setdatabase != MyDatabaseId))
+			continue;
+		if (!OidIsValid(form->setrole))
+			*database = list;
+		else if (!ws_names_wiscsort(list))
+			appendStringInfo(roles, "%s%s", roles->len > 0 ? ", " : "",
+							 quote_identifier(GetUserNameFromId(form->setrole, true)));
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+}
+
+/* Which libraries are loaded where. */
+static void
+say_loaded(ReturnSetInfo *result)
+{
+	static const char *const lists[] = {"shared_preload_libraries", "session_preload_libraries",
+	"local_preload_libraries"};
+	bool		visible = has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_SETTINGS);
+	bool		next = ws_new_sessions_load() || (!visible && ws_preloaded);
+	char	   *database;
+	StringInfoData roles;
+
+	initStringInfo(&roles);
+	look_up_lists(&database, &roles);
+	say(result, "loaded in this session", ws_loaded, NULL);
+	for (int i = 0; i < (int) lengthof(lists); i++)
+	{
+		char	   *list = visible || i == 2 ? setting(lists[i]) : NULL;
+
+		if (list == NULL)
+		{
+			say(result, lists[i], NULL, "Only members of pg_read_all_settings may see it.");
+			continue;
+		}
+		next = next || (i != 1 && ws_names_wiscsort(list));
+		say(result, lists[i], list, NULL);
+	}
+	say(result, "session_preload_libraries of the database", database,
+		next ? NULL : "New sessions do not load wiscsort: SELECT wiscsort.enable_in_database();");
+	if (roles.len > 0)
+		say(result, "roles with a list without wiscsort", roles.data,
+			"Their sessions do not load it: ALTER ROLE ... SET session_preload_libraries goes before "
+			"that of the database.");
+}
+
+/* The memory that was found, and what bounds it. */
+static void
+say_memory(ReturnSetInfo *result)
+{
+	const WsPageCache *cache = ws_page_cache();
+	const WsMemory *found = ws_memory_once(0);
+	double		setting_bytes = (double) effective_cache_size * BLCKSZ;
+	char	   *hint = NULL;
+
+	if (setting_bytes > FAR_ABOVE * (double) found->bytes)
+		hint = psprintf("effective_cache_size is %s, and there are %.0f MB (%s): correct it.",
+						setting("effective_cache_size"), (double) found->bytes / (1024 * 1024),
+						ws_memory_bound_name(found->bound));
+	say(result, "page cache", psprintf("%.0f MB", cache->bytes / (1024 * 1024)), hint);
+	say(result, "page cache bound", cache->bound, NULL);
+	say(result, "processors", psprintf("%d", ws_processors()),
+		ws_processors() < 2 ? "Without a second processor there are no helper threads." : NULL);
+}
+
+PG_FUNCTION_INFO_V1(wiscsort_status);
+PGDLLEXPORT Datum wiscsort_status(PG_FUNCTION_ARGS);
+
+/* wiscsort.status() */
+Datum
+wiscsort_status(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	char	   *spaces = setting("temp_tablespaces");
+
+	InitMaterializedSRF(fcinfo, 0);
+	say(result, "library", ws_version(), NULL);
+	say(result, "built for", "PostgreSQL " PG_VERSION, NULL);
+	say(result, "server", psprintf("PostgreSQL %s", setting("server_version")), NULL);
+	say_loaded(result);
+	say(result, "wiscsort.enable", ws_enable ? "on" : "off",
+		ws_enable ? NULL : "The library is loaded, and sorts nothing. Set it to on, or RESET it.");
+	say(result, "enable_sort", enable_sort ? "on" : "off",
+		enable_sort ? NULL : "While it is off WiscSort is not considered.");
+	say(result, "work_mem", setting("work_mem"), NULL);
+	say(result, "effective_cache_size", setting("effective_cache_size"), NULL);
+	say_memory(result);
+	say(result, "temp_tablespaces", spaces[0] != '\0' ? spaces : "the default tablespace", NULL);
+	say(result, "temp_file_limit", setting("temp_file_limit"), NULL);
+	return (Datum) 0;
+}

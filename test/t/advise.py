@@ -1,0 +1,286 @@
+#!/usr/bin/python3
+"""wiscsort.advise() and wiscsort.why(): forecasts against sorts that are run, refusals, rights."""
+
+import json
+import random
+import re
+
+import psycopg2
+
+import common
+from common import check, equal, error, rows, value
+
+SORTS = 110                     # that are drawn at random
+NEAR = 0.10                     # of what is forecast
+cluster = None
+
+
+def start():
+    global cluster
+    cluster = common.server(preload=False, max_parallel_workers_per_gather=0, jit='off', autovacuum='off')
+    cur = cluster.connect().cursor()
+    cur.execute('CREATE EXTENSION wiscsort')
+    cur.execute("""CREATE TABLE t AS
+        SELECT i, (random() * 1e9)::int AS r, (random() * 1e18)::bigint AS b, random() AS f,
+               md5(i::text) COLLATE "C" AS m, repeat(md5(i::text), 1 + i % 5) AS p,
+               (random() * 1e6)::numeric(20, 4) AS n, md5(random()::text)::uuid AS u,
+               CASE WHEN i % 7 > 0 THEN now() - random() * interval '900 days' END AS d
+          FROM generate_series(1, 160000) i""")
+    cur.execute('VACUUM ANALYZE t')
+
+
+def session(**settings):
+    settings.setdefault('max_parallel_workers_per_gather', 0)
+    cur = cluster.connect(**settings).cursor()
+    cur.execute('SELECT wiscsort.version()')
+    return cur
+
+
+def records(cur, sql):
+    found = rows(cur, sql)
+    return [dict(zip([c.name for c in cur.description], row)) for row in found]
+
+
+def explained(cur, sql):
+    """The plan's sort, executed, as EXPLAIN has it."""
+    plan = value(cur, 'EXPLAIN (ANALYZE, FORMAT JSON, TIMING OFF) ' + sql)[0]['Plan']
+    while 'Sort Key' not in plan:
+        plan = plan['Plans'][0]
+    return plan
+
+
+def drawn(rng):
+    """A query with one sort."""
+    keys = rng.sample(['r', 'b', 'f', 'm', 'n', 'u', 'd'], rng.choice([1, 1, 1, 2]))
+    columns = sorted(set(keys) | set(rng.sample(['i', 'r', 'b', 'm', 'p', 'n', 'd'], rng.randint(0, 5))))
+    order = ', '.join(key + rng.choice(['', ' DESC', ' NULLS FIRST']) for key in keys)
+    source = rng.choice(['t', 't', '(SELECT * FROM t OFFSET 0) t', 't JOIN (VALUES (1)) v(x) ON t.i > x'])
+    return 'SELECT %s FROM %s WHERE i <= %d ORDER BY %s' % (
+        ', '.join(columns), source, rng.randint(60000, 160000), order)
+
+
+def near(found, wanted, slack):
+    return abs(found - wanted) <= NEAR * wanted + slack
+
+
+class Tally:
+    def __init__(self):
+        self.cases, self.bad = 0, []
+
+    def add(self, fine, what):
+        self.cases += 1
+        if not fine:
+            self.bad.append(what)
+
+    def report(self, name, least):
+        check(self.cases >= least and not self.bad, '%s: %d cases' % (name, self.cases),
+              '%d cases, at least %d wanted\n' % (self.cases, least) + '\n'.join(self.bad[:20]))
+
+
+def forecasts():
+    """What advise() says of a sort that it runs is what EXPLAIN ANALYZE finds at other settings."""
+    rng = random.Random(20261124)
+    ours = session(**{'wiscsort.debug_force': 'on', 'wiscsort.threshold': 0})
+    core = session(**{'wiscsort.enable': 'off'})
+    temp, core_temp, one_pass, in_memory, exact, runs = (Tally() for _ in range(6))
+    written = 0
+    for number in range(SORTS):
+        query = drawn(rng)
+        store = rng.choice(['auto', 'spool', 'heap', 'inline'])
+        ours.execute('SET wiscsort.record_store = %s' % store)
+        ours.execute('SET work_mem = %d' % rng.choice([128, 256, 512, 1024, 4096]))
+        found = records(ours, 'SELECT * FROM wiscsort.advise($query$%s$query$, true)' % query)
+        if len(found) != 1:
+            raise RuntimeError('%d sorts: %s' % (len(found), query))
+        advice = found[0]
+        where = '%d %s: %s' % (number, store, query)
+        estimates = advice['estimates']
+        estimates = {e['work_mem']: e for e in (json.loads(estimates) if isinstance(estimates, str) else estimates)}
+        exact.add(advice['measured'] and advice['rows'] == value(ours, 'SELECT count(*) FROM (%s) q' % query), where)
+        plan = explained(ours, query)
+        told = re.match(r'external, (\d+) runs, (\d+) pass', advice['wiscsort'])
+        told = tuple(map(int, told.groups())) if told else (0, 0)
+        runs.add(abs(told[0] - plan['Runs']) <= max(1, NEAR * plan['Runs']) and
+                 abs(told[1] - plan['Merge Passes']) <= (told[0] > 50),
+                 '%s: %s, but %d runs, %d passes' % (where, advice['wiscsort'], plan['Runs'], plan['Merge Passes']))
+        for setting in ('4MB', '16MB'):
+            for cur, who, tally in ((ours, 'wiscsort', temp), (core, 'core', core_temp)):
+                cur.execute("SET work_mem = '%s'" % setting)
+                plan = explained(cur, query)
+                disk = plan['Disk'] if 'Disk' in plan else \
+                    plan['Sort Space Used'] if plan['Sort Space Type'] == 'Disk' else 0
+                written += disk > 0
+                told = estimates[setting][who]['temp_bytes'] / 1024
+                tally.add(near(told, disk, 16), '%s at %s: %.0f kB, forecast %.0f' % (where, setting, disk, told))
+        least = advice['one_pass_kb']
+        if least is not None and least > 128:
+            for share, wanted in ((1 + NEAR, 'one-pass'), (1 - NEAR, 'merge-pass')):
+                ours.execute('SET work_mem = %d' % int(least * share))
+                one_pass.add(wanted in explained(ours, query)['Sort Method'],
+                             '%s: not %s with %d of %d kB' % (where, wanted, least * share, least))
+        least = advice['core_in_memory_kb']
+        for share, wanted in ((1 + NEAR, 'quicksort'), (1 - NEAR, 'external merge')):
+            core.execute('SET work_mem = %d' % int(least * share))
+            plan = explained(core, query)
+            in_memory.add(plan['Sort Method'] == wanted,
+                          '%s: %s with %d of %d kB' % (where, plan['Sort Method'], least * share, least))
+    exact.report('rows are counted', SORTS)
+    runs.report('runs and passes', SORTS)
+    check(written > SORTS, 'most of them wrote temporary files', written)
+    temp.report('temporary bytes of WiscSort', 2 * SORTS)
+    core_temp.report("temporary bytes of core's sort", 2 * SORTS)
+    one_pass.report('work_mem for one pass', SORTS)
+    in_memory.report('work_mem for core in memory', 2 * SORTS)
+
+
+BAD = [
+    ('SELECT 1; SELECT 2', '42601', 'several statements'),
+    ('', '42601', 'no statement'),
+    (' -- nothing', '42601', 'no statement'),
+    ('SELEC', '42601', 'syntax'),
+    ('SELECT i FROM t WHERE i = $1 ORDER BY m', '42P02', 'parameters'),
+    ('INSERT INTO t (i) VALUES (0)', '0A000', 'not a query'),
+    ('DELETE FROM t', '0A000', 'not a query'),
+    ('EXPLAIN ANALYZE SELECT 1', '0A000', 'not a query'),
+    ('COPY t TO STDOUT', '0A000', 'not a query'),
+    ('CREATE TABLE x AS SELECT 1', '0A000', 'not a query'),
+    ('SELECT * INTO x FROM t', '0A000', 'would write'),
+    ('WITH d AS (DELETE FROM t RETURNING i) SELECT * FROM d ORDER BY 1', '0A000', 'would write'),
+    ('SELECT * FROM t ORDER BY m FOR UPDATE', '0A000', 'would lock'),
+    ('SELECT * FROM (SELECT * FROM t FOR SHARE) s ORDER BY m', '0A000', 'would lock'),
+    ('SELECT (SELECT i FROM t LIMIT 1 FOR UPDATE)', '0A000', 'would lock'),
+    ('SELECT * FROM nowhere', '42P01', 'no such table'),
+]
+
+
+def refusals():
+    """Whatever is not one query that reads is refused, and nothing of it is done."""
+    cur = session()
+    for text, code, name in BAD:
+        for call in ('wiscsort.advise(%s)', 'wiscsort.advise(%s, true)', 'wiscsort.why(%s)'):
+            equal(error(cur, 'SELECT * FROM ' + call % ('$bad$%s$bad$' % text))[0], code,
+                  '%s: %s' % (name, call % '...'))
+    equal(value(cur, 'SELECT count(*) FROM t'), 160000, 'nothing was deleted')
+    equal(value(cur, "SELECT to_regclass('x') IS NULL"), True, 'nothing was created')
+    equal(rows(cur, "SELECT * FROM wiscsort.advise(NULL)"), [], 'NULL has no sorts')
+
+
+def reading_only():
+    """What functions of a query try is refused, or undone; and what was set before goes on."""
+    cur = session()
+    cur.execute('CREATE TABLE w (i int); CREATE SEQUENCE s; CREATE TEMP TABLE mine (i int)')
+    cur.execute("""CREATE FUNCTION write_w() RETURNS int LANGUAGE plpgsql AS
+        $$ BEGIN INSERT INTO w VALUES (1); RETURN 1; END $$""")
+    cur.execute("""CREATE FUNCTION write_mine() RETURNS int LANGUAGE plpgsql AS
+        $$ BEGIN INSERT INTO mine VALUES (1); RETURN 1; END $$""")
+    for query in ('SELECT write_w() ORDER BY 1', "SELECT nextval('s') ORDER BY 1"):
+        equal(error(cur, 'SELECT * FROM wiscsort.advise($q$%s$q$, true)' % query)[0], '25006', 'refused: ' + query)
+        equal(error(cur, 'SELECT * FROM wiscsort.advise($q$%s$q$)' % query)[0], None, 'planned: ' + query)
+    equal(error(cur, "SELECT * FROM wiscsort.advise('SELECT write_mine() ORDER BY 1', true)")[0], None,
+          'a temporary table may be written to')
+    equal(value(cur, 'SELECT count(*) FROM mine'), 0, 'and has been rolled back')
+    equal(error(cur, "SELECT * FROM wiscsort.advise('SELECT * FROM wiscsort.advise(''SELECT 1'', true)', true)")[0],
+          '0A000', 'measured queries do not nest')
+    cur.execute('BEGIN')
+    cur.execute("SELECT * FROM wiscsort.advise('SELECT * FROM t ORDER BY m', true)")
+    equal(error(cur, 'INSERT INTO w VALUES (2)')[0], None, 'a transaction writes afterwards')
+    cur.execute("""DO $$ BEGIN PERFORM wiscsort.advise('SELECT 1/(i-5) FROM t ORDER BY m', true);
+        EXCEPTION WHEN division_by_zero THEN INSERT INTO w VALUES (3); END $$""")
+    cur.execute('COMMIT')
+    equal(rows(cur, 'SELECT i FROM w ORDER BY i'), [(2,), (3,)], 'also after an error in the query')
+    common.usable(cur, cluster, 'after advise()')
+
+
+def rights():
+    """A query is planned, and run, with the rights of who asks."""
+    cur = session()
+    cur.execute('CREATE ROLE guest; CREATE TABLE secret AS SELECT 1 AS i; SET ROLE guest')
+    for call in ("wiscsort.advise('SELECT * FROM secret ORDER BY i')",
+                 "wiscsort.advise('SELECT * FROM secret ORDER BY i', true)",
+                 "wiscsort.why('SELECT * FROM secret ORDER BY i')"):
+        equal(error(cur, 'SELECT * FROM ' + call)[0], '42501', 'no right: ' + call)
+    equal(error(cur, "SELECT * FROM wiscsort.advise('SELECT 1 ORDER BY 1')")[0], None, 'everybody may ask')
+    equal(error(cur, 'SELECT * FROM wiscsort.status()')[0], None, 'and see the status')
+    equal(error(cur, 'SELECT wiscsort.enable_in_database()')[0], '42501', 'but not switch it on')
+
+
+def one(cur, query, function='advise'):
+    return records(cur, 'SELECT * FROM wiscsort.%s($q$%s$q$)' % (function, query))[0]
+
+
+def shapes():
+    """Plans of other shapes: LIMIT, parallel plans, several sorts, Incremental Sort, loops."""
+    cur = session()
+    found = one(cur, 'SELECT * FROM t ORDER BY m LIMIT 10')
+    equal((found['core'], found['recommended_kb']), ('top-N heapsort', 4096), 'LIMIT: as it is')
+    found = records(cur, "SELECT * FROM wiscsort.advise('SELECT r, count(*) FROM t GROUP BY r ORDER BY 2, 1', true)")
+    equal([f['node'] for f in found], ['WiscSort', 'WiscSort'], 'two sorts')
+    check(all(f['measured'] and f['rows'] > 150000 for f in found), 'both are measured', found)
+    cur.execute('SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0;'
+                'SET min_parallel_table_scan_size = 0')
+    found = one(cur, 'SELECT * FROM t ORDER BY m')
+    equal(found['processes'], 3, 'a parallel plan')
+    check(found['rows'] < 100000, 'rows are those of one process', found)
+    cur.execute('SET max_parallel_workers_per_gather = 0')
+    loops = records(cur, """SELECT * FROM wiscsort.advise('SELECT * FROM generate_series(1, 5) g,
+        LATERAL (SELECT i FROM t WHERE i <= 1000 * g ORDER BY m OFFSET 1) s', true)""")
+    equal([f['rows'] for f in loops], [3000], 'a sort that is executed five times: rows of one, on average')
+    found = records(cur, "SELECT * FROM wiscsort.advise('SELECT * FROM t WHERE i < 0 ORDER BY m', true)")
+    equal([(f['rows'], f['measured']) for f in found], [(0, True)], 'no rows')
+
+
+def recommendations():
+    """The setting recommended is one with which the sort is in one pass, and as large as need be."""
+    cur = session()
+    query = 'SELECT * FROM t ORDER BY n'
+    cur.execute("SET work_mem = '64kB'")
+    found = records(cur, 'SELECT * FROM wiscsort.advise($q$%s$q$, true)' % query)[0]
+    check(found['one_pass_kb'] <= found['recommended_kb'] < 1.1 * found['one_pass_kb'] + 64,
+          'the least that is enough', found)
+    cur.execute('SET work_mem = %d' % found['recommended_kb'])
+    check('one-pass' in explained(cur, query)['Sort Method'], 'it is one-pass then')
+    again = one(cur, query)
+    equal(again['recommended_kb'], found['recommended_kb'], 'and it stays so')
+    check('present work_mem' in again['reason'], 'with the reason', again['reason'])
+
+
+def why():
+    cur = session(work_mem='1MB')
+
+    def reason(query, number=0):
+        found = records(cur, 'SELECT * FROM wiscsort.why($q$%s$q$)' % query)[number]
+        return '%s, %s: %s' % (found['node'], found['sorted_by'], found['reason'])
+
+    def told(query, pattern, name, number=0):
+        found = reason(query, number)
+        check(re.search(pattern, found), name, '%s\nnot %s' % (found, pattern))
+    told('SELECT * FROM t ORDER BY m', '^WiscSort, WiscSort: ', 'WiscSort, with its store')
+    told('SELECT * FROM t ORDER BY m LIMIT 7', '^Sort, PostgreSQL: a LIMIT takes 7 rows', 'LIMIT')
+    told('SELECT * FROM t WHERE i < 100 ORDER BY m', '^Sort, PostgreSQL: .* below work_mem, of 1024 kB', 'few rows')
+    cur.execute('CREATE INDEX ON t (r); ANALYZE t')
+    cur.execute('SET enable_seqscan = off; SET enable_bitmapscan = off')
+    told('SELECT r, m FROM t ORDER BY r, m', '^Incremental Sort, PostgreSQL: ', 'Incremental Sort')
+    cur.execute('RESET enable_seqscan; RESET enable_bitmapscan')
+    cur.execute("SET wiscsort.record_store = spool; SET effective_cache_size = '1MB'")
+    told('SELECT * FROM t ORDER BY m', '^Sort, PostgreSQL: .*page cache', 'memory')
+    cur.execute('RESET wiscsort.record_store; RESET effective_cache_size')
+    cur.execute('CREATE TYPE pair AS (a int, b int)')
+    cur.execute('CREATE TABLE pairs AS SELECT i % 10 AS g, (i, i)::pair AS p FROM generate_series(1, 50000) i;'
+                'ANALYZE pairs')
+    told('SELECT * FROM pairs ORDER BY g, p', '^Sort, PostgreSQL: .*comparison function', 'comparison')
+    cur.execute('SET wiscsort.enable = off')
+    told('SELECT * FROM t ORDER BY m', '^Sort, PostgreSQL: wiscsort.enable is off', 'the setting')
+    cur.execute('RESET wiscsort.enable; SET wiscsort.threshold = 1000000')
+    told('SELECT * FROM t ORDER BY m', 'below wiscsort.threshold, of 1000000 kB', 'the threshold')
+    cur.execute('SET wiscsort.threshold = 0; SET cpu_operator_cost = 0.0000001')
+    told('SELECT i, m FROM t WHERE i < 3000 ORDER BY m', 'estimated cost [0-9]+, of WiscSort [0-9]+', 'costs')
+    equal(rows(cur, "SELECT * FROM wiscsort.why('SELECT 1')"), [], 'no sort, no row')
+
+
+def end():
+    common.healthy(cluster, 'advise')
+    cluster.close()
+
+
+if __name__ == '__main__':
+    common.run([start, forecasts, refusals, reading_only, rights, shapes, recommendations, why, end])

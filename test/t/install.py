@@ -1,0 +1,242 @@
+#!/usr/bin/python3
+"""Switching WiscSort on and off, installing it and taking it away: every step that the README tells.
+
+The server is one of its own, a relocated copy, so that its library can be taken away.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TREE = os.path.dirname(os.path.dirname(HERE))
+
+import common                           # noqa: E402
+from cluster import Cluster, ClusterError  # noqa: E402
+from common import check, equal         # noqa: E402
+
+GONE = 'could not access file "wiscsort"'
+ORDERED = 'EXPLAIN (COSTS OFF) SELECT * FROM big ORDER BY note'
+place = pg_config = cluster = None
+
+
+def tell(option):
+    return subprocess.run([pg_config, option], check=True, text=True, stdout=subprocess.PIPE).stdout.strip()
+
+
+def start():
+    """Copies the server, installs WiscSort into the copy, and starts it."""
+    global place, pg_config, cluster
+    place = tempfile.mkdtemp(prefix='wiscsort-install-')
+    os.chmod(place, 0o755)
+    original = shutil.which(common.options.pg_config)
+    pg_config = original
+    folders = [tell('--bindir'), tell('--pkglibdir'), tell('--sharedir')]
+    for folder in folders:
+        shutil.copytree(folder, place + folder, symlinks=True, dirs_exist_ok=True)
+    for top in folders[1:]:
+        for folder, _, names in os.walk(place + top):
+            for name in names:
+                if 'wiscsort' in name:
+                    os.unlink(os.path.join(folder, name))
+    pg_config = place + folders[0] + '/pg_config'
+    if not os.path.exists(pg_config):
+        shutil.copy(original, pg_config)
+    equal(os.path.realpath(tell('--pkglibdir')), os.path.realpath(place + folders[1]), 'the server is a copy')
+    cluster = Cluster(pg_config, {})
+
+
+def psql(sql, database=None, gucs=None):
+    """All that psql says."""
+    done = cluster.psql(sql, database=database, check=False, args=('-At',), gucs=gucs)
+    return done.stdout + done.stderr
+
+
+def make(*arguments):
+    done = subprocess.run(['make', '-s', 'PG_CONFIG=' + common.options.pg_config, *arguments], cwd=TREE,
+                          text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          env={k: v for k, v in os.environ.items() if not k.startswith('MAKE') and k != 'MFLAGS'})
+    check(done.returncode == 0, 'make ' + ' '.join(arguments).replace(place, '...'), done.stdout)
+
+
+def library():
+    return os.path.join(tell('--pkglibdir'), 'wiscsort.so')
+
+
+def five_commands():
+    """The five commands of the README, and what each of them says."""
+    with open(os.path.join(TREE, 'README.md')) as f:
+        readme = f.read()
+    lines = re.search(r'Five commands.*?```\n(.*?)```', readme, re.S).group(1).strip().split('\n')
+    equal([line.split()[0] for line in lines], ['sudo', 'psql', 'psql', 'psql', 'psql'], 'five commands are told')
+    equal(os.path.exists(library()), False, 'there is no library yet')
+    make('install', 'DESTDIR=' + place)
+    check(os.path.exists(library()), '1: the library is installed', library())
+    commands = [re.search(r'-c "([^"]*)"', line).group(1) for line in lines[1:]]
+    found = psql(commands[0])
+    check('NOTICE' in found and 'new sessions do not load it yet' in found and
+          'wiscsort.enable_in_database()' in found, '2: CREATE EXTENSION says what is to be done', found)
+    psql('CREATE TABLE big AS SELECT i, md5(i::text) AS note FROM generate_series(1, 200000) i; ANALYZE big')
+    psql('ALTER DATABASE postgres SET max_parallel_workers_per_gather = 0')
+    check('WiscSort' not in psql(ORDERED), 'until then new sessions do without', psql(ORDERED))
+    equal(psql(commands[1]).strip(), 'wiscsort', '3: enable_in_database() says the new list')
+    equal(psql(commands[2]).strip(), 'on', '4: a new session has the library')
+    equal(commands[3].replace('TABLE', 'big').replace('COLUMN', 'note'), ORDERED, '5: EXPLAIN of an ORDER BY')
+    check('Custom Scan (WiscSort)' in psql(ORDERED), '5: ORDER BY uses it', psql(ORDERED))
+
+
+def settings_before_load():
+    """What a session without the library says of the settings."""
+    without = {'session_preload_libraries': ''}
+    check('unrecognized configuration parameter' in psql('SHOW wiscsort.enable', gucs=without), 'SHOW before LOAD')
+    equal(psql("SET wiscsort.work = 1; SHOW wiscsort.work", gucs=without).split(), ['SET', '1'],
+          'any name may be set before LOAD')
+    equal(psql("SET wiscsort.enable = off; LOAD 'wiscsort'; SHOW wiscsort.enable", gucs=without).split(),
+          ['SET', 'LOAD', 'off'], 'and is taken over by LOAD')
+    check('WARNING' in psql("SET wiscsort.work = 1; LOAD 'wiscsort'", gucs=without), 'or refused, with a warning')
+    psql('CREATE ROLE reporting LOGIN SUPERUSER; ALTER ROLE reporting SET wiscsort.enable = off', gucs=without)
+    equal(psql("SELECT setconfig FROM pg_db_role_setting WHERE setdatabase = 0").strip(), '{wiscsort.enable=off}',
+          'a role can have a setting before the library is there')
+    psql('DROP ROLE reporting')
+
+
+def own_list():
+    return psql("SELECT c FROM pg_db_role_setting, unnest(setconfig) c WHERE setrole = 0"
+                " AND c LIKE 'session_preload%'").strip()
+
+
+def enable(gucs=None):
+    return psql('SELECT wiscsort.enable_in_database()', gucs=gucs).strip()
+
+
+def disable(gucs=None):
+    return psql('SELECT wiscsort.disable_in_database()', gucs=gucs).strip()
+
+
+def lists():
+    """Nothing that is in a list of libraries is lost."""
+    equal((enable(), own_list()), ('wiscsort', 'session_preload_libraries=wiscsort'), 'on again: no change')
+    equal((disable(), own_list()), ('', ''), 'off: nothing is left')
+    equal((disable(), own_list()), ('', ''), 'off again: no change')
+    strange = os.path.join(tell('--pkglibdir'), 'a "b", c.so')
+    shutil.copy(os.path.join(tell('--pkglibdir'), 'dict_snowball.so'), strange)
+    quoted = '"' + strange.replace('"', '""') + '"'
+
+    def shown():
+        return psql('SHOW session_preload_libraries').strip()
+
+    psql("ALTER DATABASE postgres SET session_preload_libraries = 'plpgsql', '%s'" % strange)
+    equal(enable(), 'plpgsql, %s, wiscsort' % quoted, 'behind what is there, quoted')
+    equal(shown(), 'plpgsql, %s, wiscsort' % quoted, 'and a new session loads all of it')
+    equal(disable(), 'plpgsql, %s' % quoted, 'out of the list')
+    equal(shown(), 'plpgsql, %s' % quoted, 'the others are still there')
+    psql('ALTER DATABASE postgres RESET session_preload_libraries')
+
+    psql("ALTER SYSTEM SET session_preload_libraries = 'plpgsql'; ")
+    psql('SELECT pg_reload_conf()')
+    for gucs in (None, {'session_preload_libraries': ''}):
+        how = ' with PGOPTIONS' if gucs else ''
+        equal(enable(gucs), 'plpgsql, wiscsort', "the cluster's list is kept" + how)
+        equal(shown(), 'plpgsql, wiscsort', 'for new sessions' + how)
+        equal((disable(gucs), own_list()), ('plpgsql', ''), "off: the cluster's list counts again" + how)
+    psql("ALTER SYSTEM SET session_preload_libraries = 'plpgsql', 'wiscsort'")
+    psql('SELECT pg_reload_conf()')
+    equal((enable(), own_list()), ('plpgsql, wiscsort', ''), 'on for all: nothing to be done')
+    equal(disable(), 'plpgsql', 'off here, though on for all')
+    equal(shown(), 'plpgsql', 'for new sessions of this database')
+    psql("ALTER SYSTEM SET session_preload_libraries = 'wiscsort'")
+    psql('SELECT pg_reload_conf()')
+    equal((disable(), own_list()), ('plpgsql', 'session_preload_libraries=plpgsql'), 'a list of its own stays')
+    psql('ALTER DATABASE postgres RESET session_preload_libraries')
+    equal(disable(), '', 'off here: an empty list')
+    equal(shown(), '', 'with which sessions begin')
+    equal(psql('SHOW session_preload_libraries', database='template1').strip(), 'wiscsort', 'elsewhere it is on')
+    equal((enable(), own_list()), ('wiscsort', ''), 'on again')
+    psql('ALTER SYSTEM RESET session_preload_libraries')
+    psql('SELECT pg_reload_conf()')
+    equal(enable(), 'wiscsort', 'on')
+    os.unlink(strange)
+
+
+def hint(name, **gucs):
+    return psql("SELECT coalesce(hint, '') FROM wiscsort.status() WHERE name = '%s'" % name, gucs=gucs).strip()
+
+
+def status():
+    """status() has a hint for what is wrong, and none otherwise."""
+    equal(psql('SELECT count(hint) FROM wiscsort.status()', gucs={'effective_cache_size': '1MB'}).strip(), '0',
+          'nothing is wrong')
+    equal(psql("SELECT value FROM wiscsort.status() WHERE name = 'loaded in this session'").strip(),
+          'when it began', 'preloaded')
+    equal(psql("LOAD 'wiscsort'; SELECT value FROM wiscsort.status() WHERE name = 'loaded in this session'",
+               gucs={'session_preload_libraries': ''}).split('\n')[1], 'by LOAD, or by a function', 'loaded later')
+    check('on' in hint('wiscsort.enable', **{'wiscsort.enable': 'off'}), 'preloaded, and off')
+    check('correct it' in hint('page cache', effective_cache_size='8TB'), 'effective_cache_size far above memory')
+    equal(hint('page cache', effective_cache_size='1MB'), '', 'and below it')
+    psql('CREATE ROLE "a b"; ALTER ROLE "a b" SET session_preload_libraries = plpgsql')
+    check('ALTER ROLE' in hint('roles with a list without wiscsort'), 'a role with a list of its own')
+    psql('DROP ROLE "a b"')
+    disable()
+    check('enable_in_database' in hint('session_preload_libraries of the database'), 'not in the list')
+    enable()
+
+
+def dropping():
+    """DROP EXTENSION leaves no schema, and pg_dump's script makes the extension again."""
+    dump = subprocess.run([cluster.program('pg_dump'), '-n', 'wiscsort', '-e', 'wiscsort'], env=cluster.env(),
+                          text=True, stdout=subprocess.PIPE, check=True).stdout
+    check('CREATE EXTENSION' in dump and 'CREATE FUNCTION' not in dump and 'CREATE SCHEMA' not in dump,
+          'the dump has the extension and nothing of what is in it', dump)
+    psql('DROP EXTENSION wiscsort')
+    equal(psql("SELECT count(*) FROM pg_namespace WHERE nspname = 'wiscsort'").strip(), '0', 'no schema is left')
+    psql(dump)
+    check(psql('SELECT wiscsort.version()').startswith('wiscsort '), 'restored')
+
+
+def uninstalling():
+    """The wrong order, what it breaks, and the way back in; then the right order."""
+    make('uninstall', 'DESTDIR=' + place)
+    check(not os.path.exists(library()), 'the library is gone')
+    check(GONE in psql('SELECT 1'), 'with the setting left behind every connection fails', psql('SELECT 1'))
+    check('1' == psql('SELECT 1', database='template1').strip(), 'those of other databases do not')
+    way = {'session_preload_libraries': ''}
+    equal(psql('SELECT 1', gucs=way).strip(), '1', "PGOPTIONS is the way back in")
+    equal(psql('ALTER DATABASE postgres RESET session_preload_libraries', gucs=way).strip(), 'ALTER DATABASE',
+          'and the setting goes')
+    equal(psql('SELECT 1').strip(), '1', 'connections begin again')
+    equal(psql('DROP EXTENSION wiscsort').strip(), 'DROP EXTENSION', 'DROP EXTENSION needs no library')
+    cluster.stop()
+    try:
+        cluster.start({'shared_preload_libraries': 'wiscsort'})
+        check(False, 'with shared_preload_libraries the server does not start')
+        cluster.stop()
+    except ClusterError as e:
+        check(GONE in str(e), 'with shared_preload_libraries the server does not start', e)
+    cluster.start({'shared_preload_libraries': ''})
+    equal(psql('SELECT 1').strip(), '1', 'without, it does')
+
+    make('install', 'DESTDIR=' + place)
+    psql('CREATE EXTENSION wiscsort')
+    enable()
+    check('WiscSort' in psql(ORDERED), 'installed again')
+    equal(disable(), '', 'the right order: first out of the list')
+    equal(psql('DROP EXTENSION wiscsort').strip(), 'DROP EXTENSION', 'then DROP EXTENSION')
+    make('uninstall', 'DESTDIR=' + place)
+    equal(psql('SELECT count(*) FROM big').strip(), '200000', 'then make uninstall: the server is as before')
+    left = [name for top in (tell('--pkglibdir'), tell('--sharedir')) for folder, _, names in os.walk(top)
+            for name in names if 'wiscsort' in name]
+    equal(left, [], 'and no file is left')
+
+
+def end():
+    log = cluster.log()
+    check(not cluster.crashed(), 'no crash', log[-3000:])
+    cluster.close()
+    shutil.rmtree(place)
+
+
+if __name__ == '__main__':
+    common.run([start, five_commands, settings_before_load, lists, status, dropping, uninstalling, end])
