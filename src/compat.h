@@ -252,4 +252,24 @@ ws_explain_prefix(ExplainState *es)
 #endif
 }
 
+/*
+ * Shared memory: since 17 there is a registry of segments, by name, which are made when somebody asks for
+ * them.  Before, it has to be asked for by a library that is preloaded.
+ */
+#if PG_VERSION_NUM >= 170000
+#include "storage/dsm_registry.h"
+#define WS_HAVE_SEGMENTS	true
+#define ws_segment(name, bytes, init, found) GetNamedDSMSegment((name), (bytes), (init), (found))
+#else
+#define WS_HAVE_SEGMENTS	false
+#define ws_segment(name, bytes, init, found) ((void) (found), (void *) NULL)
+#endif
+
+/* The number of this backend, from 0; below MaxBackends.  With storage/proc.h. */
+#if PG_VERSION_NUM >= 170000
+#define ws_backend_number()		((int) MyProcNumber)
+#else
+#define ws_backend_number()		((int) MyProc->pgprocno)
+#endif
+
 #endif							/* WS_COMPAT_H */

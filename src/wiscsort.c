@@ -15,19 +15,22 @@
 #include "exec/exec.h"
 #include "fmgr.h"
 #include "plan/plan.h"
+#include "stat/stat.h"
 #include "utils/builtins.h"
 
 PG_MODULE_MAGIC;
 
 PGDLLEXPORT void _PG_init(void);
 
-/* Defines the settings, registers the node, joins the planner's hook chains. */
+/* Defines the settings, registers the node, joins the hook chains. */
 void
 _PG_init(void)
 {
 	ws_define_settings();
 	ws_register_node();
 	ws_install_planner_hooks();
+	ws_install_left_hooks();
+	ws_stat_install();
 }
 
 PG_FUNCTION_INFO_V1(wiscsort_version);

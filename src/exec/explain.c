@@ -48,16 +48,16 @@ append_order(StringInfo buf, Node *expr, Oid sortop, Oid collation, bool nulls_f
 		appendStringInfoString(buf, nulls_first ? " NULLS FIRST" : " NULLS LAST");
 }
 
-/* The sort columns as columns of the outer plan, as core's Sort shows them. */
-static void
-show_sort_key(WsSortState *state, List *ancestors, ExplainState *es)
+/*
+ * The sort columns as columns of the outer plan, as core's Sort shows them: strings.  `context` is that of
+ * the node, for deparsing; with `prefix`, columns have the names of their tables.
+ */
+List *
+ws_sort_keys(WsSortState *state, List *context, bool prefix)
 {
 	PlanState  *outer = outerPlanState(state);
-	bool		prefix = ws_explain_prefix(es);
-	List	   *context;
 	List	   *result = NIL;
 
-	context = set_deparse_context_plan(es->deparse_cxt, state->css.ss.ps.plan, ancestors);
 	for (int i = 0; i < state->request->ncols; i++)
 	{
 		TargetEntry *tle = get_tle_by_resno(outer->plan->targetlist, state->request->attnos[i]);
@@ -74,7 +74,7 @@ show_sort_key(WsSortState *state, List *ancestors, ExplainState *es)
 					 state->request->collations[i], state->request->nulls_first[i]);
 		result = lappend(result, buf.data);
 	}
-	ExplainPropertyList("Sort Key", result, es);
+	return result;
 }
 
 static int64
@@ -107,8 +107,9 @@ ws_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 {
 	WsSortState *state = (WsSortState *) node;
 	WsSortStats *s = &state->stats;
+	List	   *context = set_deparse_context_plan(es->deparse_cxt, node->ss.ps.plan, ancestors);
 
-	show_sort_key(state, ancestors, es);
+	ExplainPropertyList("Sort Key", ws_sort_keys(state, context, ws_explain_prefix(es)), es);
 	if (es->verbose)
 		ExplainPropertyText("Record Store Choice", !state->request->copies ? state->request->why :
 							"memory does not hold the table, unlike when the plan was made", es);

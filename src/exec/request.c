@@ -375,6 +375,8 @@ void
 ws_request_resolve(WsRequest *r, Relation rel)
 {
 	r->memory = (Size) work_mem * 1024;
+	if (r->watch != NULL)
+		r->watch->disk_limit = ws_max_temp < 0 ? -1 : (int64) ws_max_temp * 1024;
 	r->cache = (int64) effective_cache_size * BLCKSZ;
 	if (r->store == WS_KIND_HEAP)
 	{

@@ -256,6 +256,7 @@ typedef struct WsRunStats
 	uint64		entries;		/* taken in */
 	int			formed;			/* runs formed from the IndexMap */
 	int			passes;			/* merge passes, the final one included */
+	int64		bytes;			/* of all runs that were written, merged ones too */
 	WsReadStats reads;
 } WsRunStats;
 
