@@ -78,10 +78,9 @@ watch_sort(WsSortState *state)
 {
 	if (state->track == NULL)
 	{
-		PlannedStmt *stmt = state->css.ss.ps.state->es_plannedstmt;
 		WsWatch    *watch;
 
-		state->track = ws_track_create((int64) stmt->queryId, state->css.ss.ps.plan->plan_node_id);
+		state->track = ws_track_create(state->request->query, state->css.ss.ps.plan->plan_node_id);
 		watch = ws_track_watch(state->track);
 		watch->exceeded = ws_exceeds_max_temp;
 		watch->arg = state;

@@ -68,7 +68,7 @@ starts_drop(WsFormation *f, const WsRun *runs, int n)
 
 /* Bytes that a run has in its file. */
 static int64
-bytes_of(const WsRun *run)
+run_bytes(const WsRun *run)
 {
 	uint64		capacity = ws_block_capacity(run->block_size);
 
@@ -93,7 +93,7 @@ ws_formation_add_run(WsFormation *f, WsRun run)
 			repalloc(f->runs, f->max_runs * sizeof(WsRun));
 	}
 	f->runs[f->nruns++] = run;
-	f->stats.bytes += bytes_of(&run);
+	f->stats.bytes += run_bytes(&run);
 }
 
 /* Releases the first n live runs, which have been merged. */

@@ -41,6 +41,7 @@ typedef struct WsRequest
 	AttrNumber *columns;		/* of its table, that are the sort columns; else NULL */
 	double		rows;			/* expected */
 	double		width;			/* expected bytes of a row's data, on average */
+	int64		query;			/* its identifier, or 0 */
 	int			sharers;		/* processes that sort a part of the input each */
 	/* of the executor */
 	Size		memory;			/* bytes for all of the sort: work_mem */
