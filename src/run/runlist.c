@@ -66,18 +66,6 @@ starts_drop(WsFormation *f, const WsRun *runs, int n)
 	pfree(numbers);
 }
 
-/* Bytes that a run has in its file. */
-static int64
-run_bytes(const WsRun *run)
-{
-	uint64		capacity = ws_block_capacity(run->block_size);
-
-	if (run->rows)
-		return (int64) run->units * (int64) run->block_size;
-	return (int64) (sizeof(WsRunHeader) + run->nentries * sizeof(WsEntry) +
-					(run->nentries + capacity - 1) / capacity * sizeof(WsBlockHeader));
-}
-
 /* Adds a live run. */
 void
 ws_formation_add_run(WsFormation *f, WsRun run)
@@ -93,7 +81,8 @@ ws_formation_add_run(WsFormation *f, WsRun run)
 			repalloc(f->runs, f->max_runs * sizeof(WsRun));
 	}
 	f->runs[f->nruns++] = run;
-	f->stats.bytes += run_bytes(&run);
+	f->stats.bytes += run.rows ? (int64) run.units * (int64) run.block_size :
+		ws_run_bytes(run.nentries, run.block_size);
 }
 
 /* Releases the first n live runs, which have been merged. */
