@@ -350,4 +350,35 @@ ws_explain_prefix(ExplainState *es)
 #define WS_CORE_CHUNK		24
 #endif
 
+/*
+ * Shared memory: since 17 there is a registry of segments, by name, which are made when somebody asks for
+ * them.  Before, it has to be asked for by a library that is preloaded.  19 hands what initializes a segment
+ * an argument.
+ */
+#if PG_VERSION_NUM >= 190000
+#include "storage/dsm_registry.h"
+#define WS_HAVE_SEGMENTS	true
+#define WS_INIT_PARAMETER	, void *unused
+#define WS_INIT_ARGUMENT	, NULL
+#define ws_segment(name, bytes, init, found) GetNamedDSMSegment((name), (bytes), (init), (found), NULL)
+#elif PG_VERSION_NUM >= 170000
+#include "storage/dsm_registry.h"
+#define WS_HAVE_SEGMENTS	true
+#define WS_INIT_PARAMETER
+#define WS_INIT_ARGUMENT
+#define ws_segment(name, bytes, init, found) GetNamedDSMSegment((name), (bytes), (init), (found))
+#else
+#define WS_HAVE_SEGMENTS	false
+#define WS_INIT_PARAMETER
+#define WS_INIT_ARGUMENT
+#define ws_segment(name, bytes, init, found) ((void) (found), (void *) NULL)
+#endif
+
+/* The number of this backend, from 0; below MaxBackends.  With storage/proc.h. */
+#if PG_VERSION_NUM >= 170000
+#define ws_backend_number()		((int) MyProcNumber)
+#else
+#define ws_backend_number()		((int) MyProc->pgprocno)
+#endif
+
 #endif							/* WS_COMPAT_H */

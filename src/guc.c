@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  * guc.c - every setting of wiscsort, in one place.
  *
- * All are USERSET, with PostgreSQL's own range checks.  A setting exists
+ * All but those for administrators are USERSET, with PostgreSQL's own range checks.  A setting exists
  * from the version on in which it does something; the names are fixed and
  * listed in README.md.
  *-------------------------------------------------------------------------
@@ -25,6 +25,9 @@ int			ws_merge_read = WS_MERGE_AUTO;
 int			ws_assist_blocks = -1;
 int			ws_block_size = -1;
 bool		ws_prefetch_joins = true;
+bool		ws_track_sorts = true;
+int			ws_max_temp = -1;
+int			ws_log_min_temp = -1;
 bool		ws_debug_force = false;
 int			ws_debug_again = -1;
 int			ws_debug_tie_keys = WS_TIE_KEYS_AUTO;
@@ -167,6 +170,20 @@ ws_define_settings(void)
 							 "Prefetches what hash joins below a sort are going to look up.",
 							 NULL,
 							 &ws_prefetch_joins, true, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable("wiscsort.track",
+							 "Counts sorts in wiscsort.stat, and shows those that run in wiscsort.progress.",
+							 NULL,
+							 &ws_track_sorts, true, PGC_SUSET, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("wiscsort.max_temp",
+							"Limits the temporary files of one sort.",
+							"A sort that needs more ends with an error.  -1 means no limit.",
+							&ws_max_temp, -1, -1, MAX_KILOBYTES, PGC_SUSET,
+							GUC_UNIT_KB, NULL, NULL, NULL);
+	DefineCustomIntVariable("wiscsort.log_min_temp",
+							"Logs sorts with temporary files of at least this size.",
+							"0 logs all sorts, -1 none.",
+							&ws_log_min_temp, -1, -1, MAX_KILOBYTES, PGC_SUSET,
+							GUC_UNIT_KB, NULL, NULL, NULL);
 	DefineCustomBoolVariable("wiscsort.debug_force",
 							 "Uses WiscSort wherever it is legal, whatever it costs.",
 							 "A developer option, for tests.",

@@ -1,5 +1,5 @@
 /*-------------------------------------------------------------------------
- * guc.h - the settings.  Read by the planner and by exec/request.c alone.
+ * guc.h - the settings.  Read by the planner, the executor node and statistics alone.
  *-------------------------------------------------------------------------
  */
 #ifndef WS_GUC_H
@@ -70,6 +70,9 @@ extern int	ws_assist_blocks;	/* -1 = chosen */
 extern int	ws_block_size;		/* kB; -1 = chosen */
 extern bool ws_prefetch_joins;
 extern bool ws_debug_force;
+extern bool ws_track_sorts;
+extern int	ws_max_temp;		/* kB; -1 = no limit */
+extern int	ws_log_min_temp;	/* kB; -1 = never */
 extern int	ws_debug_again;
 extern int	ws_debug_tie_keys;	/* WsTieKeysSetting */
 extern int	ws_debug_extent;	/* kB; -1 = chosen, 0 = files are not striped */

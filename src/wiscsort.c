@@ -17,6 +17,7 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "plan/plan.h"
+#include "stat/stat.h"
 #include "utils/builtins.h"
 
 PG_MODULE_MAGIC;
@@ -26,7 +27,7 @@ PGDLLEXPORT void _PG_init(void);
 const char *ws_loaded = "";
 bool		ws_preloaded = false;
 
-/* Defines the settings, registers the node, joins the planner's hook chains. */
+/* Defines the settings, registers the node, joins the hook chains. */
 void
 _PG_init(void)
 {
@@ -36,6 +37,8 @@ _PG_init(void)
 	ws_define_settings();
 	ws_register_node();
 	ws_install_planner_hooks();
+	ws_install_left_hooks();
+	ws_stat_install();
 }
 
 /* The version, and what it was built with. */

@@ -10,6 +10,7 @@
 #include "exec/request.h"
 #include "nodes/extensible.h"
 #include "sort/again.h"
+#include "stat/stat.h"
 
 /* ---- input.c ---- */
 typedef struct WsInput
@@ -32,6 +33,8 @@ typedef struct WsSortState
 	WsRequest  *request;
 	Relation	rel;			/* whose rows stay in it, or NULL */
 	WsSort	   *sort;			/* NULL until the first row is asked for */
+	WsTrack    *track;			/* NULL until then, too */
+	WsFigures  *figures;		/* of the sort, as others may see them */
 	uint64		prefetched;		/* rows of the input whose matches in a hash join were */
 	bool		has_stats;
 	const char *store;			/* its name */
@@ -43,6 +46,11 @@ extern void ws_register_node(void);
 /* ---- explain.c ---- */
 extern List *ws_sort_key_names(const Plan *input, int ncols, const AttrNumber *attnos, const Oid *sortops,
 							   const Oid *collations, const bool *nulls_first, List *context, bool prefix);
+extern List *ws_sort_keys(WsSortState *state, List *context, bool prefix);
 extern void ws_explain(CustomScanState *node, List *ancestors, ExplainState *es);
+
+/* ---- report.c ---- */
+extern void ws_exceeds_max_temp(WsWatch *watch) __attribute__((noreturn));
+extern void ws_log_sort(WsSortState *state);
 
 #endif							/* WS_EXEC_H */

@@ -75,16 +75,16 @@ ws_sort_key_names(const Plan *input, int ncols, const AttrNumber *attnos, const 
 	return result;
 }
 
-static void
-show_sort_key(WsSortState *state, List *ancestors, ExplainState *es)
+/*
+ * The same of a node's sort columns.
+ */
+List *
+ws_sort_keys(WsSortState *state, List *context, bool prefix)
 {
 	const WsRequest *r = state->request;
-	List	   *context = set_deparse_context_plan(es->deparse_cxt, state->css.ss.ps.plan, ancestors);
 
-	ExplainPropertyList("Sort Key",
-						ws_sort_key_names(outerPlanState(state)->plan, r->ncols, r->attnos, r->sortops,
-										  r->collations, r->nulls_first, context, ws_explain_prefix(es)),
-						es);
+	return ws_sort_key_names(outerPlanState(state)->plan, r->ncols, r->attnos, r->sortops, r->collations,
+							 r->nulls_first, context, prefix);
 }
 
 static int64
@@ -117,8 +117,9 @@ ws_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 {
 	WsSortState *state = (WsSortState *) node;
 	WsSortStats *s = &state->stats;
+	List	   *context = set_deparse_context_plan(es->deparse_cxt, node->ss.ps.plan, ancestors);
 
-	show_sort_key(state, ancestors, es);
+	ExplainPropertyList("Sort Key", ws_sort_keys(state, context, ws_explain_prefix(es)), es);
 	if (es->verbose)
 		ExplainPropertyText("Record Store Choice", !state->request->copies ? state->request->why :
 							"memory does not hold the table, unlike when the plan was made", es);

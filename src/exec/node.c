@@ -26,6 +26,9 @@
 #include "optimizer/tlist.h"
 #include "utils/rel.h"
 
+/* Rows after which others are told how much memory the sort has. */
+#define MEMORY_ROWS		4096
+
 static const CustomExecMethods exec_methods;
 
 static Node *
@@ -91,6 +94,35 @@ begin_sort(CustomScanState *node, EState *estate, int eflags)
 	ExecAssignScanProjectionInfoWithVarno(&node->ss, INDEX_VAR);
 }
 
+/* A sort begins, and is watched. */
+static void
+watch_sort(WsSortState *state)
+{
+	if (state->track == NULL)
+	{
+		WsWatch    *watch;
+
+		state->track = ws_track_create(state->request->query, state->css.ss.ps.plan->plan_node_id);
+		watch = ws_track_watch(state->track);
+		watch->exceeded = ws_exceeds_max_temp;
+		watch->arg = state;
+		state->request->watch = watch;
+	}
+	ws_track_begin(state->track, state->request->rows);
+	state->figures = state->request->watch->figures;
+}
+
+/* A row has been got: says so. */
+static inline void
+show_output(WsSortState *state)
+{
+	WsFigures  *figures = state->figures;
+
+	figures->rows_out = (int64) state->sort->sorter->position;
+	if (unlikely(figures->rows_out % MEMORY_ROWS == 0))
+		figures->memory = ws_sort_memory(state->sort);
+}
+
 /* Reads the whole input and sorts it. */
 static void
 sort_input(WsSortState *state)
@@ -99,18 +131,27 @@ sort_input(WsSortState *state)
 	PlanState  *outer = outerPlanState(state);
 	ScanDirection direction = estate->es_direction;
 	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
+	WsFigures  *figures;
 	WsSort	   *sort;
 	WsInput		input;
 	TupleTableSlot *slot;
 
 	estate->es_direction = ForwardScanDirection;
+	watch_sort(state);
+	figures = state->figures;
 	ws_request_resolve(state->request, state->rel);
 	sort = ws_sort_create(state->request, ExecGetResultType(outer), state->rel);
 	MemoryContextSwitchTo(sort->sorter->context);
 	ws_input_begin(&input, outer);
 	MemoryContextSwitchTo(old);
 	while ((slot = ws_input_next(&input)) != NULL)
+	{
 		ws_sort_put(sort, slot);
+		if (unlikely(++figures->rows_in % MEMORY_ROWS == 0))
+			figures->memory = ws_sort_memory(sort);
+	}
+	figures->memory = ws_sort_memory(sort);
+	ws_track_stage(state->track, WS_STAGE_SORT);
 	if (input.prefetch != NULL)
 		state->prefetched = ws_prefetch_count(input.prefetch);
 	state->store = sort->sorter->store->ops->name;
@@ -118,6 +159,8 @@ sort_input(WsSortState *state)
 	ws_sort_stats(sort, &state->stats);
 	state->has_stats = true;
 	state->sort = sort;
+	figures->memory = ws_sort_memory(sort);
+	ws_track_stage(state->track, WS_STAGE_OUTPUT);
 	estate->es_direction = direction;
 }
 
@@ -138,6 +181,7 @@ exec_sort(CustomScanState *node)
 		ExecClearTuple(slot);
 		return projection != NULL ? ExecClearTuple(projection->pi_state.resultslot) : slot;
 	}
+	show_output(state);
 	if (projection == NULL)
 		return slot;
 	ResetExprContext(node->ss.ps.ps_ExprContext);
@@ -154,14 +198,28 @@ forget_result(WsSortState *state)
 		ExecClearTuple(state->css.ss.ps.ps_ResultTupleSlot);
 }
 
+/* The sort, if there is one, has ended in order: counts it. */
+static void
+finish_sort(WsSortState *state)
+{
+	if (state->sort == NULL)
+		return;
+	ws_sort_stats(state->sort, &state->stats);
+	ws_track_end(state->track, state->request, &state->stats);
+	if (ws_log_min_temp >= 0 && state->stats.disk >= (int64) ws_log_min_temp * 1024)
+		ws_log_sort(state);
+	ws_sort_destroy(state->sort);
+	state->sort = NULL;
+}
+
 static void
 end_sort(CustomScanState *node)
 {
 	WsSortState *state = (WsSortState *) node;
 
 	forget_result(state);
-	ws_sort_destroy(state->sort);
-	state->sort = NULL;
+	finish_sort(state);
+	ws_track_close(state->track);
 	ExecEndNode(outerPlanState(node));
 }
 
@@ -178,8 +236,7 @@ rescan_sort(CustomScanState *node)
 	forget_result(state);
 	if (outer->chgParam != NULL || !state->request->random_access)
 	{
-		ws_sort_destroy(state->sort);
-		state->sort = NULL;
+		finish_sort(state);
 		if (outer->chgParam == NULL)
 			ExecReScan(outer);
 	}

@@ -67,6 +67,7 @@ enum
 	PRIVATE_SHARERS,
 	PRIVATE_TIES,
 	PRIVATE_TABLE_COLUMNS,		/* NIL unless rows stay in their table */
+	PRIVATE_QUERY,
 	PRIVATE_COUNT
 };
 
@@ -122,8 +123,19 @@ ws_request_write(const WsRequest *r, const WsConstraint *constraints)
 	private = lappend(private, makeInteger(r->sharers));
 	private = lappend(private, makeInteger(r->ties));
 	private = lappend(private, table_columns);
+	private = lappend(private, makeString(pstrdup("0")));
 	Assert(list_length(private) == PRIVATE_COUNT);
 	return private;
+}
+
+/*
+ * Notes the identifier of the query in a list that ws_request_write has made: what a parallel worker is told
+ * of it is that of the statement which the client has sent.
+ */
+void
+ws_request_note_query(List *private, int64 query)
+{
+	lfirst(list_nth_cell(private, PRIVATE_QUERY)) = makeString(psprintf(INT64_FORMAT, query));
 }
 
 /* Was a row of the catalogs there when the snapshot was taken?  Not if it is our own. */
@@ -213,6 +225,7 @@ ws_request_read(List *private, Snapshot snapshot)
 	r->width = floatVal(list_nth(private, PRIVATE_WIDTH));
 	r->sharers = intVal(list_nth(private, PRIVATE_SHARERS));
 	r->ties = (WsTieKeys) intVal(list_nth(private, PRIVATE_TIES));
+	r->query = (int64) strtoll(strVal(list_nth(private, PRIVATE_QUERY)), NULL, 10);
 	if (table_columns != NIL)
 	{
 		r->columns = palloc(r->ncols * sizeof(AttrNumber));
@@ -376,6 +389,8 @@ void
 ws_request_resolve(WsRequest *r, Relation rel)
 {
 	r->memory = (Size) work_mem * 1024;
+	if (r->watch != NULL)
+		r->watch->disk_limit = ws_max_temp < 0 ? -1 : (int64) ws_max_temp * 1024;
 	r->cache = (int64) effective_cache_size * BLCKSZ;
 	if (r->store == WS_KIND_HEAP)
 	{

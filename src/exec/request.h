@@ -27,6 +27,7 @@ extern const CustomScanMethods ws_scan_methods;
 
 extern WsRequest *ws_request_create(int ncols);
 extern List *ws_request_write(const WsRequest *request, const WsConstraint *constraints);
+extern void ws_request_note_query(List *private, int64 query);
 extern WsRequest *ws_request_read(List *private, Snapshot snapshot);
 extern bool ws_request_keys_fit(const WsRequest *request);
 extern void ws_request_note_columns(WsRequest *request, const CustomScan *plan, TupleDesc desc);

@@ -5,6 +5,7 @@
 #ifndef WS_FILE_H
 #define WS_FILE_H
 
+#include "file/watch.h"
 #include "os/os.h"
 
 /* Blocks of rows begin at such offsets, and their buffers at such addresses, in bytes. */
@@ -23,6 +24,7 @@ typedef struct WsStretch
 } WsStretch;
 
 extern WsFileSet *ws_fileset_create(const WsThreads *threads, int64 stays);
+extern void ws_fileset_watch(WsFileSet *set, WsWatch *watch);
 extern void ws_fileset_stripe(WsFileSet *set, int64 extent);
 extern int	ws_file_create(WsFileSet *set);
 extern void ws_file_align(WsFileSet *set, int file, Size unit);

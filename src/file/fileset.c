@@ -38,6 +38,8 @@ typedef struct StripedFile
 	WsTempFile *members[WS_MOST_MEMBERS];	/* the first is always there.  NULL: not yet */
 	bool		helpers;		/* may use all members, those that are still to come, too */
 	WsExtents  *extents;		/* its mapping in several members, or NULL */
+	int64		length;			/* bytes that the watch knows of, */
+	int64		holes;			/* and of them, those that were given back */
 } StripedFile;
 
 struct WsFileSet
@@ -49,6 +51,7 @@ struct WsFileSet
 	StripedFile *files[MOST_FILES]; /* helpers look at it.  NULL for those that were dropped */
 	int			n;
 	int64		most;			/* bytes that all files had, when one was dropped */
+	WsWatch    *watch;			/* or NULL */
 };
 
 /*
@@ -64,6 +67,25 @@ ws_fileset_create(const WsThreads *threads, int64 stays)
 	set->threads = threads;
 	set->stays = stays;
 	return set;
+}
+
+/* Has a watch know how long the files are, and limit that. */
+void
+ws_fileset_watch(WsFileSet *set, WsWatch *watch)
+{
+	set->watch = watch;
+}
+
+/* A file ends at `end` now, or will at once.  In the backend.  Raises the error of the watch's limit. */
+static inline void
+note_end(WsFileSet *set, int file, int64 end)
+{
+	StripedFile *f = set->files[file];
+
+	if (end <= f->length)
+		return;
+	ws_watch_grow(set->watch, end - f->length);
+	f->length = end;
 }
 
 /*
@@ -138,10 +160,11 @@ ws_file_width(const WsFileSet *set, int file)
 
 /* Closes all members, which deletes them. */
 static void
-close_file(StripedFile *f)
+close_file(WsFileSet *set, StripedFile *f)
 {
 	if (f == NULL)
 		return;
+	ws_watch_shrink(set->watch, f->length - f->holes);
 	for (int i = 0; i < f->stripe.width; i++)
 		ws_tempfile_close(f->members[i]);
 	ws_extents_close(f->extents);
@@ -155,7 +178,7 @@ ws_file_drop(WsFileSet *set, int file)
 
 	set->most = ws_fileset_bytes(set);
 	set->files[file] = NULL;
-	close_file(f);
+	close_file(set, f);
 }
 
 /* May helpers write to and read from this file?  Makes it so if that is possible. */
@@ -232,6 +255,7 @@ ws_file_write(WsFileSet *set, int file, const void *data, Size bytes, int64 offs
 	const char *from = data;
 	WsPart		part;
 
+	note_end(set, file, offset + (int64) bytes);
 	for (; bytes > 0; from += part.bytes, offset += part.bytes, bytes -= part.bytes)
 	{
 		part = ws_stripe_part(&set->files[file]->stripe, bytes, offset);
@@ -249,6 +273,7 @@ ws_file_write(WsFileSet *set, int file, const void *data, Size bytes, int64 offs
 void
 ws_file_extend(WsFileSet *set, int file, Size bytes, int64 offset)
 {
+	note_end(set, file, offset + (int64) bytes);
 	FOR_EACH_SPAN(span, set->files[file], bytes, offset)
 		ws_tempfile_extend(member(set, file, span.member), span.bytes, span.offset);
 }
@@ -257,6 +282,7 @@ ws_file_extend(WsFileSet *set, int file, Size bytes, int64 offset)
 void
 ws_file_announce(WsFileSet *set, int file, Size bytes, int64 offset)
 {
+	note_end(set, file, offset + (int64) bytes);
 	FOR_EACH_SPAN(span, set->files[file], bytes, offset)
 		ws_tempfile_announce(member(set, file, span.member), span.bytes, span.offset);
 }
@@ -351,6 +377,7 @@ ws_file_appended(WsFileSet *set, int file, Size bytes, int64 size)
 	/* how many of them are whose does not matter */
 	for (int i = 0; i < f->stripe.width; i++)
 		ws_tempfile_appended(f->members[i], i == 0 ? bytes : 0, ws_stripe_length(&f->stripe, size, i));
+	note_end(set, file, size);
 }
 
 /* Has the system begin to read, if the file allows helpers.  Callable from these. */
@@ -368,10 +395,18 @@ ws_file_read_ahead(WsFileSet *set, int file, Size bytes, int64 offset)
 bool
 ws_file_punch(WsFileSet *set, int file, Size bytes, int64 offset)
 {
+	StripedFile *f = set->files[file];
 	bool		done = true;
 
-	FOR_EACH_SPAN(span, set->files[file], bytes, offset)
+	FOR_EACH_SPAN(span, f, bytes, offset)
 		done &= ws_tempfile_punch(member(set, file, span.member), span.bytes, span.offset);
+	if (done)
+	{
+		int64		hole = Min((int64) bytes, f->length - f->holes);
+
+		f->holes += hole;
+		ws_watch_shrink(set->watch, hole);
+	}
 	return done;
 }
 
@@ -526,5 +561,5 @@ ws_fileset_close(WsFileSet *set)
 		return;
 	set->most = ws_fileset_bytes(set);
 	while (set->n > 0)
-		close_file(set->files[--set->n]);
+		close_file(set, set->files[--set->n]);
 }

@@ -142,10 +142,11 @@ typedef struct WsPasses
 {
 	WsFormation *formation;
 	WsFileSet  *files;
+	WsWatch    *watch;			/* or NULL */
 	Size		reading;		/* what the reader of the result wants of the memory, bytes */
 } WsPasses;
 
-extern WsPasses *ws_passes_create(WsFormation *formation, WsFileSet *files);
+extern WsPasses *ws_passes_create(WsFormation *formation, WsFileSet *files, WsWatch *watch);
 extern void ws_passes_narrow(WsPasses *p);
 extern void ws_passes_depart(WsPasses *p, Size bytes);
 extern void ws_passes_reduce(WsPasses *p);

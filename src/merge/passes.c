@@ -20,14 +20,18 @@
 /* Entries moved from a merge to a run at a time. */
 #define COPY_ENTRIES	1024
 
-/* Prepares for the merges of what `formation` writes to `files`, in CurrentMemoryContext. */
+/*
+ * Prepares for the merges of what `formation` writes to `files`, in CurrentMemoryContext.  `watch`, if it is
+ * not NULL, is told how they go.
+ */
 WsPasses *
-ws_passes_create(WsFormation *formation, WsFileSet *files)
+ws_passes_create(WsFormation *formation, WsFileSet *files, WsWatch *watch)
 {
 	WsPasses   *p = palloc0(sizeof(WsPasses));
 
 	p->formation = formation;
 	p->files = files;
+	p->watch = watch;
 	return p;
 }
 
@@ -88,8 +92,9 @@ merge_runs(WsPasses *p, int n, bool as_guessed)
 
 /* Writes what a merge delivers as one run of nentries entries. */
 static WsRun
-write_merged(WsFormation *f, WsMerge *merge, uint64 nentries, int level)
+write_merged(WsPasses *p, WsMerge *merge, uint64 nentries, int level)
 {
+	WsFormation *f = p->formation;
 	WsRunWriter writer;
 	WsEntry		batch[COPY_ENTRIES];
 	Size		n;
@@ -100,6 +105,7 @@ write_merged(WsFormation *f, WsMerge *merge, uint64 nentries, int level)
 	{
 		CHECK_FOR_INTERRUPTS();
 		ws_run_write(&writer, batch, n);
+		ws_watch_merged(p->watch, n);
 	}
 	ws_merge_free(merge);
 	return ws_run_write_end(&writer);
@@ -115,6 +121,22 @@ run_order(const void *a, const void *b)
 	if (x->level != y->level)
 		return x->level - y->level;
 	return (x->number < y->number) - (x->number > y->number);
+}
+
+/*
+ * How many times entries are merged in all, as far as can be told: `pass` times now, once more unless this
+ * is the last, and more often if more runs are to come than one merge takes.
+ */
+static int
+passes_expected(const WsFormation *f, int pass, bool last)
+{
+	double		each = (double) f->stats.entries / Max(f->stats.formed, 1);
+	double		runs = Max(f->expected, (double) f->stats.entries) / Max(each, 1);
+	int			passes = 1;
+
+	for (; f->fan_in > 1 && runs > f->fan_in; runs /= f->fan_in)
+		passes++;
+	return Max(passes, last ? pass : pass + 1);
 }
 
 /* Merges the first n live runs into one, which is to be read in `any_order`. */
@@ -133,10 +155,11 @@ merge_first(WsPasses *p, int n, bool any_order)
 	}
 	if (level + 1 >= WS_MAX_LEVELS)
 		elog(ERROR, "too many merge levels");
+	ws_watch_pass(p->watch, level + 1, passes_expected(f, level + 1, any_order));
 	if (f->source != NULL)
 		run = ws_rows_merge(p, n, level + 1, any_order);
 	else
-		run = write_merged(f, merge_runs(p, n, false), entries, level + 1);
+		run = write_merged(p, merge_runs(p, n, false), entries, level + 1);
 	/* some prefixes have no guesses any more */
 	if (f->guesses == WS_GUESSES_RIGHT)
 		f->guesses = WS_GUESSES_WRONG;
@@ -146,6 +169,7 @@ merge_first(WsPasses *p, int n, bool any_order)
 	ws_formation_drop_runs(f, n);
 	f->stats.passes = Max(f->stats.passes, level + 1);
 	ws_formation_add_run(f, run);
+	ws_watch_pass(p->watch, 0, 0);
 }
 
 /* Merges the n live runs of the lowest levels. */

@@ -127,6 +127,7 @@ ws_rows_write_merged(WsPasses *p, WsMerge *merge, Size bytes, int level, bool an
 	{
 		CHECK_FOR_INTERRUPTS();
 		ws_rows_write(&w, batch, got);
+		ws_watch_merged(p->watch, got);
 	}
 	ws_rows_write_last(&w);
 	ws_merge_free(merge);

@@ -10,7 +10,7 @@
  *
  * Execution does not depend on that: only the types of custom_scan_tlist
  * matter there, and they stay.  It does depend on the other touch, which keeps
- * equal volatile columns apart (match_by_position).
+ * equal volatile columns apart (match_by_position).  And statistics want to know which query a node is of.
  *-------------------------------------------------------------------------
  */
 #include "plan/plan.h"
@@ -25,7 +25,7 @@ static planner_hook_type next_planner_hook = NULL;
 /* This process has made a node of ours; until then there is nothing to find. */
 static bool made_nodes = false;
 
-static void finish(Plan *plan);
+static void finish(Plan *plan, int64 query);
 
 /*
  * Core's Sort hands its input's columns on by position; setrefs.c matches ours
@@ -70,16 +70,17 @@ match_by_position(CustomScan *cscan)
 }
 
 static void
-finish_list(List *plans)
+finish_list(List *plans, int64 query)
 {
 	ListCell   *lc;
 
 	foreach(lc, plans)
-		finish(lfirst(lc));
+		finish(lfirst(lc), query);
 }
 
+/* Finishes a plan of the query with this identifier. */
 static void
-finish(Plan *plan)
+finish(Plan *plan, int64 query)
 {
 	if (plan == NULL)
 		return;
@@ -87,13 +88,13 @@ finish(Plan *plan)
 	switch (nodeTag(plan))
 	{
 		case T_Append:
-			finish_list(((Append *) plan)->appendplans);
+			finish_list(((Append *) plan)->appendplans, query);
 			break;
 		case T_MergeAppend:
-			finish_list(((MergeAppend *) plan)->mergeplans);
+			finish_list(((MergeAppend *) plan)->mergeplans, query);
 			break;
 		case T_SubqueryScan:
-			finish(((SubqueryScan *) plan)->subplan);
+			finish(((SubqueryScan *) plan)->subplan, query);
 			break;
 		case T_CustomScan:
 			{
@@ -101,8 +102,11 @@ finish(Plan *plan)
 				List	   *tlist = NIL;
 				ListCell   *lc;
 
-				finish_list(cscan->custom_plans);
-				if (cscan->methods != &ws_scan_methods || cscan->scan.scanrelid > 0)
+				finish_list(cscan->custom_plans, query);
+				if (cscan->methods != &ws_scan_methods)
+					break;
+				ws_request_note_query(cscan->custom_private, query);
+				if (cscan->scan.scanrelid > 0)
 					break;
 				match_by_position(cscan);
 				foreach(lc, outerPlan(plan)->targetlist)
@@ -118,8 +122,8 @@ finish(Plan *plan)
 		default:
 			break;
 	}
-	finish(outerPlan(plan));
-	finish(innerPlan(plan));
+	finish(outerPlan(plan), query);
+	finish(innerPlan(plan), query);
 }
 
 static PlannedStmt *
@@ -136,8 +140,8 @@ finish_plan(Query *parse, const char *query_string, int cursor_options,
 	ws_note_planned(parse, stmt, before);
 	if (made_nodes)
 	{
-		finish(stmt->planTree);
-		finish_list(stmt->subplans);
+		finish(stmt->planTree, (int64) stmt->queryId);
+		finish_list(stmt->subplans, (int64) stmt->queryId);
 	}
 	return stmt;
 }

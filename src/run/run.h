@@ -69,6 +69,7 @@ typedef struct WsRunReader
 } WsRunReader;
 
 extern void ws_runs_init(WsRunFiles *home, WsFileSet *files);
+extern int64 ws_run_bytes(uint64 nentries, Size block_size);
 extern bool ws_runs_allow_helpers(WsRunFiles *home, int level);
 extern void ws_run_write_begin(WsRunWriter *w, WsRunFiles *home, uint64 nentries,
 							   Size block_size, uint32 number, int level, char *buffer,
@@ -256,6 +257,7 @@ typedef struct WsRunStats
 	uint64		entries;		/* taken in */
 	int			formed;			/* runs formed from the IndexMap */
 	int			passes;			/* merge passes, the final one included */
+	int64		bytes;			/* of all runs that were written, merged ones too */
 	WsReadStats reads;
 } WsRunStats;
 

@@ -18,9 +18,9 @@
  */
 #include "run/run.h"
 
-/* Bytes of a run in its file. */
-static int64
-run_bytes(uint64 nentries, Size block_size)
+/* Bytes of a run of entries in its file. */
+int64
+ws_run_bytes(uint64 nentries, Size block_size)
 {
 	uint64		capacity = ws_block_capacity(block_size);
 	uint64		blocks = (nentries + capacity - 1) / capacity;
@@ -81,9 +81,9 @@ ws_run_write_begin(WsRunWriter *w, WsRunFiles *home, uint64 nentries,
 	ws_run_header_seal(&header, nentries, block_size, number);
 	ws_file_write(w->files, w->run.file, &header, sizeof(header), end);
 	if (helped)
-		ws_file_extend(w->files, w->run.file, run_bytes(nentries, block_size) - sizeof(header),
+		ws_file_extend(w->files, w->run.file, ws_run_bytes(nentries, block_size) - sizeof(header),
 					   w->offset);
-	home->level[level].end += run_bytes(nentries, block_size);
+	home->level[level].end += ws_run_bytes(nentries, block_size);
 	home->level[level].live++;
 }
 

@@ -81,6 +81,8 @@ ws_formation_add_run(WsFormation *f, WsRun run)
 			repalloc(f->runs, f->max_runs * sizeof(WsRun));
 	}
 	f->runs[f->nruns++] = run;
+	f->stats.bytes += run.rows ? (int64) run.units * (int64) run.block_size :
+		ws_run_bytes(run.nentries, run.block_size);
 }
 
 /* Releases the first n live runs, which have been merged. */

@@ -213,10 +213,13 @@ begin_again(WsSort *sort, TupleTableSlot *slot)
 	WsSorter   *first = sort->sorter;
 	WsSorter   *s;
 	MemoryContext old = MemoryContextSwitchTo(first->context);
+	WsFigures  *figures = first->request->watch != NULL ? first->request->watch->figures : NULL;
 	HeapTuple	last = NULL;
 
 	sort->next_look = PG_UINT64_MAX;
 	sort->rows_before = first->position;
+	if (figures != NULL)
+		figures->stage = WS_STAGE_SORT;
 	if (slot != NULL)
 	{
 		last = ExecCopySlotHeapTuple(slot);
@@ -237,6 +240,8 @@ begin_again(WsSort *sort, TupleTableSlot *slot)
 			elog(ERROR, "a sort that began again came to another order");
 		heap_freetuple(last);
 	}
+	if (figures != NULL && sort->rows_before > 0)
+		figures->stage = WS_STAGE_OUTPUT;
 	MemoryContextSwitchTo(old);
 }
 
@@ -334,6 +339,8 @@ ws_sort_stats(const WsSort *sort, WsSortStats *stats)
 		return;
 	ws_sorter_stats(sort->first, &first);
 	stats->runs.entries = first.runs.entries;
+	stats->runs.bytes += first.runs.bytes;
+	stats->store.spooled += first.store.spooled;
 	stats->again = true;
 	stats->rows_before = sort->rows_before;
 	if (sort->order != NULL)

@@ -38,6 +38,13 @@ ws_sort_put(WsSort *sort, TupleTableSlot *slot)
 		ws_sorter_put(sort->sorter, slot);
 }
 
+/* Bytes of memory that it has now. */
+static inline int64
+ws_sort_memory(const WsSort *sort)
+{
+	return (int64) (sort->sorter->account.now + (sort->first != NULL ? sort->first->account.now : 0));
+}
+
 /* As ws_sorter_get. */
 static inline bool
 ws_sort_get(WsSort *sort, bool forward, TupleTableSlot *slot)

@@ -46,6 +46,7 @@ ws_sorter_create(const WsRequest *request, TupleDesc desc, Relation rel)
 	sorter->entry_bytes = sizeof(WsEntry) + ws_ties_bytes_per_entry(sorter->spec);
 	sorter->files = ws_fileset_create(&request->threads, request->stays);
 	ws_fileset_stripe(sorter->files, request->extent);
+	ws_fileset_watch(sorter->files, request->watch);
 	parts.spec = sorter->spec;
 	parts.files = sorter->files;
 	parts.account = &sorter->account;
@@ -53,7 +54,7 @@ ws_sorter_create(const WsRequest *request, TupleDesc desc, Relation rel)
 	sorter->formation = ws_formation_create(sorter->spec, sorter->store->keys, &request->threads,
 											&sorter->account, sorter->files, request->vectorised,
 											request->rows, request->memory);
-	sorter->passes = ws_passes_create(sorter->formation, sorter->files);
+	sorter->passes = ws_passes_create(sorter->formation, sorter->files, request->watch);
 	ws_sorter_begin_learning(sorter);
 	if (sorter->budget.queue)
 		sorter->formation->queue = ws_keyqueue_create(sorter->spec, &request->threads,
@@ -317,6 +318,7 @@ ws_sorter_stats(const WsSorter *sorter, WsSortStats *stats)
 	stats->learnt = sorter->learnt;
 	stats->memory = sorter->account.peak;
 	stats->disk = ws_fileset_bytes(sorter->files);
+	stats->entry_bytes = sorter->entry_bytes;
 	if (sorter->store->ops->stats != NULL)
 		sorter->store->ops->stats(sorter->store, &stats->store);
 }

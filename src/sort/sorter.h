@@ -19,6 +19,7 @@ typedef struct WsSortStats
 	int64		disk;			/* bytes, peak */
 	bool		again;			/* it began again */
 	uint64		rows_before;	/* when so many rows had been handed out */
+	Size		entry_bytes;	/* of memory, for each entry */
 	WsLearnt	learnt;
 } WsSortStats;
 

@@ -238,6 +238,17 @@ toll(const WsStore *store)
 		.waited_us = (double) h->heap->waited_us};
 }
 
+/* Bytes in the file of the spool of keys, if there is one. */
+static int64
+spooled(const HeapStore *h)
+{
+	WsStoreStats s = {0};
+
+	if (h->spool != NULL)
+		h->spool->ops->stats(h->spool, &s);
+	return s.spooled;
+}
+
 /* Memory of what hands rows out, and files, may go when there are no more. */
 static bool
 rest(WsStore *store, uint64 *pointer)
@@ -250,6 +261,7 @@ rest(WsStore *store, uint64 *pointer)
 	{
 		ws_heap_stop(h->heap);
 		h->fetched = h->heap->stats;
+		h->fetched.spooled = spooled(h);
 		h->heap = NULL;
 		if (h->spool != NULL)
 			h->spool->ops->close(h->spool);
@@ -265,6 +277,8 @@ stats(const WsStore *store, WsStoreStats *s)
 
 	*s = h->heap != NULL ? h->heap->stats : h->fetched;
 	s->windows = true;
+	if (h->spool != NULL)
+		s->spooled = spooled(h);
 	if (h->keys != NULL)
 		ws_heap_keys_stats(h->keys, s);
 	s->persistent = h->table.direct != NULL && ws_direct_persistent(h->table.direct);

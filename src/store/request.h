@@ -42,6 +42,7 @@ typedef struct WsRequest
 	AttrNumber *columns;		/* of its table, that are the sort columns; else NULL */
 	double		rows;			/* expected */
 	double		width;			/* expected bytes of a row's data, on average */
+	int64		query;			/* its identifier, or 0 */
 	int			sharers;		/* processes that sort a part of the input each */
 	/* of the executor */
 	Size		memory;			/* bytes for all of the sort: work_mem */
@@ -57,6 +58,7 @@ typedef struct WsRequest
 	bool		again;			/* a sort whose rows have left the page cache may begin again */
 	int64		again_at;		/* for tests: it does when that many rows have been got, unless -1 */
 	const char *bound;			/* what that comes from, for EXPLAIN; NULL: there is no such bound */
+	WsWatch    *watch;			/* who watches how it goes, or NULL */
 	bool		random_access;	/* more than reading forward once */
 	bool		vectorised;		/* entries are sorted by vqsort, if it has been built in */
 	bool		direct_always;	/* direct reads whatever the cache holds */

@@ -579,6 +579,13 @@ ws_spool_finish(WsSpool *spool)
 	ws_spool_make_readable(spool);
 }
 
+/* Bytes that its file has, or had before rows travelled. */
+int64
+ws_spool_filed(const WsSpool *spool)
+{
+	return spool->departed + (spool->file >= 0 ? spool->flushed : 0);
+}
+
 /* Stops the writer, and releases memory now.  The file is its set's. */
 void
 ws_spool_destroy(WsSpool *spool)

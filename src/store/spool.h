@@ -50,6 +50,7 @@ typedef struct WsSpool
 	int			nbacklog;		/* pieces given so far */
 	WsWrite		backlog_writes[WS_SPOOL_BUFFERS];	/* the last of these */
 	int64		flushed;		/* bytes in the file, or on their way; offset of the buffer */
+	int64		departed;		/* bytes that it had when it was dropped */
 	int64		prepared;		/* bytes of the file up to which pages are ready */
 	int			prepare_pause;	/* waits to come in which none are got */
 	WsFileSet  *files;
@@ -76,6 +77,7 @@ extern uint64 ws_spool_append(WsSpool *spool, TupleTableSlot *slot);
 extern Size ws_spool_spill(WsSpool *spool, Size alone, Size helped, Size entries);
 extern void ws_spool_make_readable(WsSpool *spool);
 extern void ws_spool_finish(WsSpool *spool);
+extern int64 ws_spool_filed(const WsSpool *spool);
 extern void ws_spool_destroy(WsSpool *spool);
 
 /* ---- spoolread.c ---- */

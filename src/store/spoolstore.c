@@ -137,6 +137,7 @@ stats(const WsStore *store, WsStoreStats *stats)
 {
 	const WsSpool *spool = (const WsSpool *) store;
 
+	stats->spooled = ws_spool_filed(spool);
 	stats->travels = spool->travels;
 	stats->twice = spool->scan != NULL && !spool->scan->punches;
 }

@@ -36,6 +36,7 @@ typedef struct WsStoreStats
 	bool		ties_in_table;	/* what follows is set */
 	bool		ties_spooled;	/* keys of later rows were spooled, as there were too many */
 	int64		tie_rows;		/* rows read there for their keys */
+	int64		spooled;		/* bytes of rows, or of keys, in the spool's file */
 	bool		travels;		/* rows travel inside runs */
 	bool		twice;			/* what `scan` read stayed on the disk until its end */
 } WsStoreStats;

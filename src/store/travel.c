@@ -109,6 +109,7 @@ ws_spool_drop_file(WsSpool *spool)
 	ws_file_drop(spool->files, spool->file);
 	spool->file = -1;
 	spool->map = NULL;
+	spool->departed += spool->flushed;
 	spool->flushed = spool->mapped = 0;
 }
 

@@ -69,6 +69,12 @@ SELECT wtest.error('SELECT count(*) FROM (SELECT * FROM touchy ORDER BY t USING 
 SELECT wtest.error('SELECT * FROM touchy ORDER BY t USING OPERATOR(wtest.=#)') AS no_ordering_operator;
 SELECT wtest.error('SELECT * FROM (SELECT point(i, i) AS p FROM generate_series(1, 9) i) s ORDER BY p') AS unsortable_type;
 
+-- Temporary files beyond wiscsort.max_temp.
+SET wiscsort.max_temp = '64kB';
+SELECT wtest.error('SELECT count(*) FROM (SELECT i FROM generate_series(1, 100000) i ORDER BY -i, i DESC OFFSET 0) s') AS max_temp,
+       wtest.error('SELECT count(*) FROM (SELECT i FROM generate_series(1, 100) i ORDER BY -i, i DESC OFFSET 0) s') AS without_files;
+RESET wiscsort.max_temp;
+
 -- Cancelled in the middle; the session goes on.
 SET statement_timeout = '200ms';
 SELECT wtest.error('SELECT count(*) FROM (SELECT i FROM generate_series(1, 100000000) i ORDER BY hashint4(i) OFFSET 0) s') AS cancelled;

@@ -133,6 +133,11 @@ ws_fileset_create(const WsThreads *threads, int64 stays)
 	return set;
 }
 
+void
+ws_fileset_watch(WsFileSet *set, WsWatch *watch)
+{
+}
+
 static MemFile *
 memfile(const WsFileSet *set, int file)
 {

@@ -121,7 +121,7 @@ job_form(Job *j)
 	j->files = ws_fileset_create(&j->wanted, 0);
 	f = j->formation = ws_formation_create(j->spec, j->spec->exact ? NULL : &j->table.keys, &j->wanted,
 										   &j->account, j->files, j->vectorised, j->expected, j->bytes);
-	j->passes = ws_passes_create(f, j->files);
+	j->passes = ws_passes_create(f, j->files, NULL);
 	for (Size i = 0; i < j->n; i++)
 	{
 		const WsEntry *base = f->map->entries;

@@ -1,0 +1,79 @@
+/*-------------------------------------------------------------------------
+ * report.c - what is said of a sort outside EXPLAIN: in an error, and in the server's log.
+ *
+ * wiscsort.log_min_temp has what EXPLAIN (ANALYZE, VERBOSE) would show of a sort logged when that has ended,
+ * in one line.  wiscsort.max_temp ends a sort by an error that names its keys.  Both deparse them as EXPLAIN
+ * does, which reads catalogs: only in a transaction that goes on, and in the backend.
+ *
+ * Memory bound: that of the text.
+ *-------------------------------------------------------------------------
+ */
+#include "exec/exec.h"
+
+#include "utils/ruleutils.h"
+
+/* An EXPLAIN of the query that the node is in. */
+static ExplainState *
+explain_of(WsSortState *state)
+{
+	PlannedStmt *stmt = state->css.ss.ps.state->es_plannedstmt;
+	ExplainState *es = NewExplainState();
+	Bitmapset  *all = NULL;
+
+	for (int i = 1; i <= list_length(stmt->rtable); i++)
+		all = bms_add_member(all, i);
+	es->analyze = es->verbose = es->timing = true;
+	es->pstmt = stmt;
+	es->rtable = stmt->rtable;
+	es->rtable_names = select_rtable_names_for_explain(stmt->rtable, all);
+	es->deparse_cxt = deparse_context_for_plan_tree(stmt, es->rtable_names);
+	return es;
+}
+
+/* The sort keys, as one text. */
+static char *
+keys_of(WsSortState *state)
+{
+	ExplainState *es = explain_of(state);
+	List	   *context = set_deparse_context_plan(es->deparse_cxt, state->css.ss.ps.plan, NIL);
+	StringInfoData keys;
+	ListCell   *lc;
+
+	initStringInfo(&keys);
+	foreach(lc, ws_sort_keys(state, context, list_length(es->rtable) > 1))
+		appendStringInfo(&keys, "%s%s", keys.len > 0 ? ", " : "", (char *) lfirst(lc));
+	return keys.data;
+}
+
+/* Raises the error of a sort whose temporary files would become larger than wiscsort.max_temp. */
+void
+ws_exceeds_max_temp(WsWatch *watch)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+			 errmsg("temporary files of the sort by %s exceed wiscsort.max_temp (" INT64_FORMAT "kB)",
+					keys_of(watch->arg), watch->disk_limit / 1024),
+			 errdetail("It had taken in " INT64_FORMAT " rows.", watch->figures->rows_in),
+			 errhint("Raise wiscsort.max_temp or work_mem, or sort fewer or narrower rows.")));
+}
+
+/* Logs what a sort that has ended did. */
+void
+ws_log_sort(WsSortState *state)
+{
+	ExplainState *es = explain_of(state);
+	StringInfoData line;
+
+	ws_explain(&state->css, NIL, es);
+	initStringInfo(&line);
+	for (const char *c = es->str->data; *c != '\0'; c++)
+	{
+		if (*c != '\n')
+			appendStringInfoChar(&line, *c);
+		else if (c[1] != '\0')
+			appendStringInfoString(&line, "; ");
+	}
+	ereport(LOG, (errmsg("WiscSort of " UINT64_FORMAT " rows: %s", state->stats.runs.entries, line.data),
+				  errhidecontext(true)));
+	pfree(line.data);
+}

@@ -1,0 +1,87 @@
+/*-------------------------------------------------------------------------
+ * watch.h - what others may see of a sort while it works, and how much disk it may take.
+ *
+ * The figures may lie in shared memory, where other processes read them at any time: each is written by the
+ * backend alone, whole, and means something without the others.  Helpers touch none of this.
+ *-------------------------------------------------------------------------
+ */
+#ifndef WS_WATCH_H
+#define WS_WATCH_H
+
+#include "entry.h"
+
+/* What the executor node is at. */
+typedef enum WsStage
+{
+	WS_STAGE_INPUT,
+	WS_STAGE_SORT,
+	WS_STAGE_OUTPUT
+} WsStage;
+
+typedef struct WsFigures
+{
+	int64		rows_in;
+	int64		rows_out;
+	int64		merged;			/* entries that the present merge pass has moved */
+	int64		disk;			/* bytes of temporary files */
+	int64		memory;			/* bytes, as of a moment ago */
+	int32		stage;			/* WsStage */
+	int32		pass;			/* the merge pass that is being made, from 1; 0: none */
+	int32		passes;			/* of so many, as it looks now */
+} WsFigures;
+
+typedef struct WsWatch
+{
+	WsFigures  *figures;
+	int64		disk_peak;		/* bytes */
+	int64		disk_limit;		/* bytes, or -1 */
+	void		(*exceeded) (struct WsWatch *watch);	/* raises the error of that limit */
+	void	   *arg;			/* its */
+} WsWatch;
+
+/*
+ * Temporary files become larger by so many bytes, or have become that.  Raises the error of the limit.
+ * `watch` may be NULL, here and below.
+ */
+static inline void
+ws_watch_grow(WsWatch *watch, int64 bytes)
+{
+	int64		disk;
+
+	if (watch == NULL)
+		return;
+	disk = watch->figures->disk + bytes;
+	if (watch->disk_limit >= 0 && disk > watch->disk_limit)
+		watch->exceeded(watch);
+	watch->figures->disk = disk;
+	watch->disk_peak = Max(watch->disk_peak, disk);
+}
+
+/* They have given so many bytes back. */
+static inline void
+ws_watch_shrink(WsWatch *watch, int64 bytes)
+{
+	if (watch != NULL)
+		watch->figures->disk -= bytes;
+}
+
+/* A merge pass begins, or with pass 0 it has ended. */
+static inline void
+ws_watch_pass(WsWatch *watch, int pass, int passes)
+{
+	if (watch == NULL)
+		return;
+	watch->figures->merged = 0;
+	watch->figures->passes = passes;
+	watch->figures->pass = pass;
+}
+
+/* It has moved so many entries more. */
+static inline void
+ws_watch_merged(WsWatch *watch, int64 entries)
+{
+	if (watch != NULL)
+		watch->figures->merged += entries;
+}
+
+#endif							/* WS_WATCH_H */

@@ -1,0 +1,304 @@
+/*-------------------------------------------------------------------------
+ * shared.c - the shared memory of statistics and progress.
+ *
+ * One piece of fixed size: a table of counts by database, role and query, and WS_SLOTS slots for each backend
+ * in which sorts that run show how far they are.  Since PostgreSQL 17 the first who asks makes it, in a
+ * segment of its own; before, it is there only if the library is in shared_preload_libraries.  It is
+ * never written to disk: a crash, or a restart, loses it.
+ *
+ * The table has chains by hash.  Who counts has the lock shared, and the row's spinlock; who makes a row has
+ * it exclusively.  When the table is full, the sixteenth of the queries' rows that was counted longest ago is
+ * added to rows of the same database and role without a query; and if all rows are such, one row has the
+ * rest: so that no count is lost.
+ *
+ * A backend's slots are its own: nobody else writes there, and it needs no lock.
+ *
+ * Memory bound: about 470 kB, and 2 kB for each backend that max_connections and the like allow.  On error
+ * locks go with the transaction; nothing here raises one while it has one.
+ *-------------------------------------------------------------------------
+ */
+#include "stat/stat.h"
+
+#include "common/hashfn.h"
+#include "miscadmin.h"
+#include "storage/ipc.h"
+#include "storage/proc.h"
+#include "storage/shmem.h"
+#include "utils/timestamp.h"
+
+#define FOLDED_SHARE	16
+
+static WsShared *shared = NULL;
+
+static shmem_request_hook_type next_request_hook = NULL;
+static shmem_startup_hook_type next_startup_hook = NULL;
+
+static Size
+shared_bytes(void)
+{
+	return offsetof(WsShared, slots) + (Size) MaxBackends * WS_SLOTS * sizeof(WsPaddedSlot);
+}
+
+/* Empties the table: all rows but the first are free. */
+static void
+empty(WsShared *s)
+{
+	for (int i = 0; i < WS_STAT_BUCKETS; i++)
+		s->buckets[i] = -1;
+	for (int i = 0; i < WS_STAT_ROWS; i++)
+	{
+		s->rows[i].next = i + 1 < WS_STAT_ROWS ? i + 1 : -1;
+		memset(s->rows[i].counts, 0, sizeof(s->rows[i].counts));
+	}
+	s->free = 1;
+	s->folded = 0;
+	s->since = GetCurrentTimestamp();
+}
+
+static void
+initialize(void *arg WS_INIT_PARAMETER)
+{
+	WsShared   *s = arg;
+
+	memset(s, 0, shared_bytes());
+	s->tranche = LWLockNewTrancheId();
+	LWLockInitialize(&s->lock, s->tranche);
+	for (int i = 0; i < WS_STAT_ROWS; i++)
+		SpinLockInit(&s->rows[i].mutex);
+	s->nslots = MaxBackends * WS_SLOTS;
+	empty(s);
+}
+
+static void
+request_memory(void)
+{
+	if (next_request_hook != NULL)
+		next_request_hook();
+	RequestAddinShmemSpace(shared_bytes());
+}
+
+static void
+start_memory(void)
+{
+	bool		found;
+
+	if (next_startup_hook != NULL)
+		next_startup_hook();
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	shared = ShmemInitStruct("wiscsort", shared_bytes(), &found);
+	if (!found)
+		initialize(shared WS_INIT_ARGUMENT);
+	LWLockRelease(AddinShmemInitLock);
+}
+
+/* Asks for shared memory, where that has to be done when the server starts.  Called once, from _PG_init. */
+void
+ws_stat_install(void)
+{
+	if (WS_HAVE_SEGMENTS || !process_shared_preload_libraries_in_progress)
+		return;
+	next_request_hook = shmem_request_hook;
+	shmem_request_hook = request_memory;
+	next_startup_hook = shmem_startup_hook;
+	shmem_startup_hook = start_memory;
+}
+
+static WsSlot *
+my_slots(WsShared *s, int i)
+{
+	return &s->slots[ws_backend_number() * WS_SLOTS + i].slot;
+}
+
+/* Frees what this backend has, and what another one with its number may have left. */
+static void
+free_my_slots(int code, Datum arg)
+{
+	for (int i = 0; i < WS_SLOTS; i++)
+		ws_slot_free(my_slots(shared, i));
+}
+
+/*
+ * The shared memory, or NULL if there is none.  Since 17 it may raise an error, if the system has no more
+ * memory.
+ */
+WsShared *
+ws_shared(void)
+{
+	static bool ready = false;
+
+	if (ready)
+		return shared;
+	if (WS_HAVE_SEGMENTS)
+	{
+		bool		found;
+
+		/* another build of the library, loaded before it was replaced, may want another size */
+		shared = ws_segment(psprintf("wiscsort %zu", shared_bytes()), shared_bytes(), initialize, &found);
+	}
+	if (shared == NULL || MyProc == NULL)
+		return NULL;
+	LWLockRegisterTranche(shared->tranche, "wiscsort");
+	free_my_slots(0, (Datum) 0);
+	before_shmem_exit(free_my_slots, (Datum) 0);
+	ready = true;
+	return shared;
+}
+
+/* ---- the table ---- */
+
+static int *
+bucket_of(WsShared *s, const WsStatKey *key)
+{
+	return &s->buckets[hash_bytes((const unsigned char *) key, sizeof(*key)) % WS_STAT_BUCKETS];
+}
+
+/* The row of a key, or NULL.  The caller has the lock. */
+WsStatRow *
+ws_stat_find(WsShared *s, const WsStatKey *key)
+{
+	for (int i = *bucket_of(s, key); i >= 0; i = s->rows[i].next)
+		if (memcmp(&s->rows[i].key, key, sizeof(*key)) == 0)
+			return &s->rows[i];
+	return NULL;
+}
+
+/* A new row of a key; NULL if there is no free one. */
+static WsStatRow *
+make_row(WsShared *s, const WsStatKey *key)
+{
+	WsStatRow  *row = &s->rows[s->free];
+	int		   *bucket = bucket_of(s, key);
+	int			i = s->free;
+
+	if (i < 0)
+		return NULL;
+	s->free = row->next;
+	row->key = *key;
+	row->next = *bucket;
+	*bucket = i;
+	memset(row->counts, 0, sizeof(row->counts));
+	return row;
+}
+
+static void
+free_row(WsShared *s, int i)
+{
+	int		   *at = bucket_of(s, &s->rows[i].key);
+
+	while (*at != i)
+		at = &s->rows[*at].next;
+	*at = s->rows[i].next;
+	s->rows[i].next = s->free;
+	s->free = i;
+	s->folded++;
+}
+
+static int
+older_first(const void *a, const void *b)
+{
+	TimestampTz x = shared->rows[*(const int *) a].last;
+	TimestampTz y = shared->rows[*(const int *) b].last;
+
+	return (x > y) - (x < y);
+}
+
+/* Makes room: adds the oldest of the queries' rows to those without a query. */
+static void
+fold(WsShared *s)
+{
+	static int	queries[WS_STAT_ROWS];
+	int			n = 0;
+
+	for (int b = 0; b < WS_STAT_BUCKETS; b++)
+		for (int i = s->buckets[b]; i >= 0; i = s->rows[i].next)
+			if (s->rows[i].key.query != 0)
+				queries[n++] = i;
+	qsort(queries, n, sizeof(int), older_first);
+	for (int j = 0; j < n / FOLDED_SHARE + 1 && j < n; j++)
+	{
+		WsStatRow  *row = &s->rows[queries[j]];
+		WsStatKey	key = row->key;
+		int64		counts[WS_COUNTS];
+		WsStatRow  *heir;
+
+		memcpy(counts, row->counts, sizeof(counts));
+		free_row(s, queries[j]);
+		key.query = 0;
+		heir = ws_stat_find(s, &key);
+		if (heir == NULL)
+			heir = make_row(s, &key);
+		ws_counts_add(heir->counts, counts);
+	}
+}
+
+/* The row of a key, which is made if need be; the first one if there is no room.  The lock is exclusive. */
+static WsStatRow *
+find_or_make(WsShared *s, const WsStatKey *key)
+{
+	WsStatRow  *row = ws_stat_find(s, key);
+
+	if (row == NULL && s->free < 0)
+		fold(s);
+	if (row == NULL)
+		row = make_row(s, key);
+	return row != NULL ? row : &s->rows[0];
+}
+
+/* Adds to the counts of a key. */
+void
+ws_stat_add(WsShared *s, const WsStatKey *key, const int64 *counts)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	WsStatRow  *row;
+
+	LWLockAcquire(&s->lock, LW_SHARED);
+	row = ws_stat_find(s, key);
+	if (row == NULL)
+	{
+		LWLockRelease(&s->lock);
+		LWLockAcquire(&s->lock, LW_EXCLUSIVE);
+		row = find_or_make(s, key);
+	}
+	SpinLockAcquire(&row->mutex);
+	ws_counts_add(row->counts, counts);
+	row->last = now;
+	SpinLockRelease(&row->mutex);
+	LWLockRelease(&s->lock);
+}
+
+/* Forgets all counts.  Returns how many sorts that were, aborted and left ones too. */
+int64
+ws_stat_clear(WsShared *s)
+{
+	int64		counts[WS_COUNTS] = {0};
+
+	LWLockAcquire(&s->lock, LW_EXCLUSIVE);
+	ws_counts_add(counts, s->rows[0].counts);
+	for (int b = 0; b < WS_STAT_BUCKETS; b++)
+		for (int i = s->buckets[b]; i >= 0; i = s->rows[i].next)
+			ws_counts_add(counts, s->rows[i].counts);
+	empty(s);
+	LWLockRelease(&s->lock);
+	return counts[WS_SORTS] + counts[WS_ABORTED] + counts[WS_LEFT];
+}
+
+/* ---- slots ---- */
+
+/* A free slot of this backend's, or NULL. */
+WsSlot *
+ws_slot_take(WsShared *s)
+{
+	for (int i = 0; i < WS_SLOTS; i++)
+		if (my_slots(s, i)->pid == 0)
+			return my_slots(s, i);
+	return NULL;
+}
+
+/* Has a slot show nothing any more. */
+void
+ws_slot_free(WsSlot *slot)
+{
+	ws_slot_change(slot);
+	slot->pid = 0;
+	ws_slot_changed(slot);
+}

@@ -1,0 +1,232 @@
+/*-------------------------------------------------------------------------
+ * track.c - the sorts of one executor node, on their way into the statistics.
+ *
+ * A node sorts once for each rescan.  What its sorts have done is added up here, in the memory of its query,
+ * and counted when the node ends: one lock for each node.  While a sort runs, its figures are in a slot of
+ * the shared memory, if there is one, where each row costs one store.
+ *
+ * The query's memory tells when it goes although the node has not ended: that is how a sort is known to
+ * be aborted, and its slot free again.  Of what the sort has done by then only its temporary files are
+ * still known.
+ *
+ * Memory bound: about 700 bytes for each node that sorts.
+ *-------------------------------------------------------------------------
+ */
+#include "stat/stat.h"
+
+#include <sys/resource.h>
+
+#include "guc.h"
+#include "miscadmin.h"
+#include "storage/proc.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+
+/* Of the system's blocks, in which it counts what a process has read, so many are one of ours. */
+#define SYSTEM_BLOCKS	(BLCKSZ / 512)
+
+struct WsTrack
+{
+	WsWatch		watch;
+	WsFigures	own;			/* while there is no slot */
+	MemoryContextCallback callback;
+	WsShared   *shared;			/* NULL: nothing is counted */
+	WsSlot	   *slot;			/* or NULL */
+	WsStatKey	key;
+	int			node;
+	bool		open;			/* the node has not ended */
+	bool		sorting;		/* a sort has begun, and has not ended */
+	WsStage		stage;
+	TimestampTz since;			/* it is in that stage */
+	int64		spent[3];		/* microseconds in each */
+	int64		device;			/* blocks of the system that had been read when the input ended, or -1 */
+	int64		counts[WS_COUNTS];	/* of sorts that have ended */
+};
+
+static void
+release_slot(WsTrack *t)
+{
+	if (t->slot != NULL)
+		ws_slot_free(t->slot);
+	t->slot = NULL;
+	t->own = (WsFigures) {0};
+	t->watch.figures = &t->own;
+}
+
+/* Counts what there is, and ends. */
+static void
+finish(WsTrack *t)
+{
+	if (!t->open)
+		return;
+	t->open = false;
+	release_slot(t);
+	if (t->shared != NULL && t->counts[WS_SORTS] + t->counts[WS_ABORTED] > 0)
+		ws_stat_add(t->shared, &t->key, t->counts);
+}
+
+/* The memory of the query goes. */
+static void
+forget(void *arg)
+{
+	WsTrack    *t = arg;
+
+	if (t->open && t->sorting)
+	{
+		t->counts[WS_ABORTED]++;
+		t->counts[WS_TEMP_PEAK] = Max(t->counts[WS_TEMP_PEAK], t->watch.disk_peak);
+	}
+	finish(t);
+}
+
+/*
+ * Prepares for the sorts of node number `node` of a query, whose identifier is `query` or 0, in
+ * CurrentMemoryContext, which is the query's.
+ */
+WsTrack *
+ws_track_create(int64 query, int node)
+{
+	WsTrack    *t = palloc0(sizeof(WsTrack));
+
+	t->watch.figures = &t->own;
+	t->watch.disk_limit = -1;
+	t->key.database = MyDatabaseId;
+	t->key.role = GetUserId();
+	t->key.query = query;
+	t->node = node;
+	t->open = true;
+	if (ws_track_sorts)
+		t->shared = ws_shared();
+	t->callback.func = forget;
+	t->callback.arg = t;
+	MemoryContextRegisterResetCallback(CurrentMemoryContext, &t->callback);
+	return t;
+}
+
+/* What the sort is to be watched by. */
+WsWatch *
+ws_track_watch(WsTrack *t)
+{
+	return &t->watch;
+}
+
+/* A sort begins, of `expected` rows. */
+void
+ws_track_begin(WsTrack *t, double expected)
+{
+	PGPROC	   *leader = MyProc->lockGroupLeader;
+	WsSlot	   *slot;
+
+	t->sorting = true;
+	t->stage = WS_STAGE_INPUT;
+	t->since = GetCurrentTimestamp();
+	t->device = -1;
+	t->watch.disk_peak = 0;
+	t->own = (WsFigures) {0};
+	memset(t->spent, 0, sizeof(t->spent));
+	if (t->shared == NULL || (slot = ws_slot_take(t->shared)) == NULL)
+		return;
+	ws_slot_change(slot);
+	slot->figures = t->own;
+	slot->pid = MyProcPid;
+	slot->leader = leader != NULL && leader != MyProc ? leader->pid : 0;
+	slot->node = t->node;
+	slot->key = t->key;
+	slot->expected = expected;
+	slot->began = slot->stage_began = t->since;
+	memset(slot->spent, 0, sizeof(slot->spent));
+	ws_slot_changed(slot);
+	t->slot = slot;
+	t->watch.figures = &slot->figures;
+}
+
+/* Blocks of the system that this process, with its helpers, has had read from a device. */
+static int64
+blocks_read(void)
+{
+	struct rusage usage;
+
+	return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_inblock : 0;
+}
+
+/* The sort comes to another stage. */
+void
+ws_track_stage(WsTrack *t, WsStage stage)
+{
+	TimestampTz now = GetCurrentTimestamp();
+
+	t->spent[t->stage] += now - t->since;
+	if (t->slot != NULL)
+	{
+		ws_slot_change(t->slot);
+		t->slot->spent[t->stage] = t->spent[t->stage];
+		t->slot->stage_began = now;
+		ws_slot_changed(t->slot);
+	}
+	t->stage = stage;
+	t->since = now;
+	t->watch.figures->stage = stage;
+	/* a system call, which small sorts do without */
+	if (stage == WS_STAGE_SORT && t->watch.disk_peak > 0)
+		t->device = blocks_read();
+}
+
+/* With how much work_mem would it have been one-pass?  The number of the class (WS_NEEDS). */
+static int
+need_of(const WsSortStats *s)
+{
+	double		bytes = (double) s->runs.entries * (double) s->entry_bytes;
+	int			need = 0;
+
+	/* a sixteenth for buffers (sort/budget.c) */
+	bytes += bytes / 16;
+	while (need < WS_NEEDS - 1 && bytes > (double) (WS_LEAST_NEED << need))
+		need++;
+	return need;
+}
+
+/* The sort has ended in order, and this is what it did. */
+void
+ws_track_end(WsTrack *t, const WsRequest *request, const WsSortStats *s)
+{
+	int64	   *c = t->counts;
+	WsStoreKind store = request->copies ? WS_KIND_SPOOL : request->store;
+	bool		travels = s->store.travels && !s->again;
+
+	t->spent[t->stage] += GetCurrentTimestamp() - t->since;
+	t->sorting = false;
+	c[WS_SORTS]++;
+	c[s->runs.formed > 0 ? WS_MERGE_PASS : WS_ONE_PASS]++;
+	c[travels ? WS_INLINE : store == WS_KIND_HEAP ? WS_HEAP : store == WS_KIND_KEYS ? WS_KEYS : WS_SPOOL]++;
+	c[WS_ROWS] += (int64) s->runs.entries;
+	c[WS_SPOOL_BYTES] += s->store.spooled;
+	c[WS_RUN_BYTES] += s->runs.bytes;
+	c[WS_TEMP_BYTES] += s->disk;
+	c[WS_RUNS] += s->runs.formed;
+	c[WS_MERGES] += s->runs.passes;
+	for (int i = 0; i < 3; i++)
+		c[WS_INPUT_US + i] += t->spent[i];
+	c[WS_BLOCKS_DIRECT] += s->store.blocks_direct;
+	c[WS_BLOCKS_BUFFERED] += s->store.blocks_buffered;
+	c[WS_BLOCKS_RUNS] += (int64) s->runs.reads.blocks;
+	if (t->device >= 0)
+		c[WS_BLOCKS_DEVICE] += (blocks_read() - t->device) / SYSTEM_BLOCKS;
+	c[WS_STALLS] += (int64) s->runs.reads.stalls;
+	c[WS_STALLED_US] += (int64) s->runs.reads.stalled_us;
+	c[WS_BEGAN_AGAIN] += s->again;
+	c[WS_TRAVELLED] += travels && request->allowance > 0;
+	c[WS_COPIED] += request->copies;
+	c[WS_IO_REFUSED] += s->runs.reads.blocks > 0 && s->runs.reads.io != request->reads.io;
+	c[WS_TEMP_PEAK] = Max(c[WS_TEMP_PEAK], s->disk);
+	c[WS_MEMORY_PEAK] = Max(c[WS_MEMORY_PEAK], s->memory);
+	c[WS_NEED + need_of(s)]++;
+	release_slot(t);
+}
+
+/* The node ends.  NULL is fine. */
+void
+ws_track_close(WsTrack *t)
+{
+	if (t != NULL)
+		finish(t);
+}
