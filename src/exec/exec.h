@@ -28,6 +28,8 @@ typedef struct WsSortState
 {
 	CustomScanState css;		/* must be first */
 	WsRequest  *request;
+	ExprState  *limit;			/* of the LIMIT above; NULL: there is none that counts */
+	ExprState  *offset;
 	Relation	rel;			/* whose rows stay in it, or NULL */
 	WsSort	   *sort;			/* NULL until the first row is asked for */
 	uint64		prefetched;		/* rows of the input whose matches in a hash join were */
