@@ -25,10 +25,11 @@
 #include "run/run.h"
 
 /*
- * When so many times the rows that are asked for have been taken in, and hardly any passed over, rows come in
- * the opposite order: then it is given up, so that a helper sorts.  (In random order it is one in 8.)
+ * If of the rows of the second piece after there has been a limit hardly any were passed over, rows come in the
+ * opposite order: then it is given up, so that a helper sorts.  (In random order it is a third; the first
+ * limit may be the greatest prefix of all.)
  */
-#define ENOUGH		2
+#define TELLING		2
 #define FEW_ONE_IN	16
 
 /* Starts a bound of `rows` rows. */
@@ -72,9 +73,13 @@ set_limit(WsBound *b, const WsKeySpec *spec, WsEntry entry)
 	ws_uint128	last = ws_key_certain(spec, entry).to;
 	bool		complete = ws_key_complete(spec, entry);
 
-	/* behind the greatest prefix there is none */
+	/* behind the greatest prefix there is none: the first column is a guess, most likely */
 	if (!complete && last == ws_prefix_mask(WS_PREFIX_BYTES))
+	{
+		b->given_up = true;
+		b->known = false;
 		return;
+	}
 	b->known = true;
 	b->last = ws_entry_make(last, WS_POINTER_MASK);
 	b->first_out = ws_entry_make(complete ? last : last + 1, 0);
@@ -86,6 +91,7 @@ ws_bound_note(WsBound *b, const WsKeySpec *spec, const WsEntry *entries, Size n)
 {
 	Size		step = Max((n + WS_NOTES - 1) / WS_NOTES, 1);
 	uint64		sum = 0;
+	bool		limited = b->known;
 
 	if (b->given_up)
 		return;
@@ -107,8 +113,8 @@ ws_bound_note(WsBound *b, const WsKeySpec *spec, const WsEntry *entries, Size n)
 	if (b->nnoted > WS_NOTED - WS_NOTES)
 		thin_out(b);
 
-	b->taken_in += n;
-	if (b->taken_in >= ENOUGH * b->rows && b->passed < b->taken_in / FEW_ONE_IN)
+	b->limited += limited;
+	if (b->limited == TELLING && b->passed < n / FEW_ONE_IN)
 	{
 		b->given_up = true;
 		b->known = false;

@@ -26,7 +26,7 @@
 #define SHARED_ENTRIES	((Size) 32 * 1024)
 
 /* Of a sort with a bound, pieces at most, and entries of a piece at least: the first rows are learnt from. */
-#define BOUND_PIECES	8
+#define BOUND_PIECES	32
 #define BOUND_ENTRIES	((Size) 16 * 1024)
 
 static void

@@ -250,7 +250,7 @@ typedef struct WsBound
 	WsEntry		last;			/* what is greater is not among them */
 	WsEntry		first_out;		/* of rows that are still to come, neither is this, with the pointer 0 */
 	uint64		passed;			/* rows passed over */
-	uint64		taken_in;		/* of those noted */
+	int			limited;		/* pieces that have come when there was a limit */
 	bool		given_up;		/* it does not pay */
 	int			nnoted;
 	WsNoted		noted[WS_NOTED];
