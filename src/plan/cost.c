@@ -101,7 +101,7 @@ add_travelling(WsCost *c, const WsShape *s, const WsProfile *p)
 	c->run += p->cpu_operator * 0.2 * s->rows * log2(Max(2.0, runs));
 }
 
-/* The costs of a sort.  With a bound, those of a sort of the rows that it takes in, and of passing over others. */
+/* The costs of a sort.  With a bound, those of a sort of the rows that it takes in, and of the others' keys. */
 WsCost
 ws_cost(const WsShape *s, const WsProfile *p)
 {
@@ -113,7 +113,7 @@ ws_cost(const WsShape *s, const WsProfile *p)
 
 	if (s->wanted > 0)
 	{
-		/* rows that are passed over cost their keys; handing out is charged for all, and shared by the LIMIT */
+		/* handing out is charged for all rows: the LIMIT takes its share of that */
 		taken_in.wanted = 0;
 		taken_in.rows = ws_rows_taken_in(s->rows, s->wanted);
 		taken_in.spool *= taken_in.rows / s->rows;

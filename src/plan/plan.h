@@ -91,9 +91,9 @@ extern const char *ws_table_refusal(const Path *input, List *pathkeys, WsTieKeys
 									Oid relid);
 extern const char *ws_presorted_refusal(PlannerInfo *root, RelOptInfo *rel, List *paths, List *pathkeys,
 										Cost cost, Cost core);
-extern void ws_cost_sort(PlannerInfo *root, Path *path, const Path *sort, const Path *input, List *pathkeys,
-						 double bound);
-extern void ws_cost_heap_sort(PlannerInfo *root, Path *path, const Path *sort, const Path *input, double bound,
-							  List *pathkeys, WsTieKeys ties, const RelOptInfo *rel, Oid relid);
+extern void ws_cost_sort(PlannerInfo *root, Path *path, const Path *sort, const Path *input,
+						 List *pathkeys, double bound);
+extern void ws_cost_heap_sort(PlannerInfo *root, Path *path, const Path *sort, const Path *input,
+							  double bound, List *pathkeys, WsTieKeys ties, const RelOptInfo *rel, Oid relid);
 
 #endif							/* WS_PLAN_H */

@@ -25,8 +25,8 @@
 #include "run/run.h"
 
 /*
- * If of the rows of the second piece after there has been a limit hardly any were passed over, rows come in the
- * opposite order: then it is given up, so that a helper sorts.  (In random order it is a third; the first
+ * If of the rows of the second piece after there has been a limit hardly any were passed over, rows come in
+ * the opposite order: then it is given up, so that a helper sorts.  (In random order it is a third; the first
  * limit may be the greatest prefix of all.)
  */
 #define TELLING		2
