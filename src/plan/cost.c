@@ -101,7 +101,7 @@ add_travelling(WsCost *c, const WsShape *s, const WsProfile *p)
 	c->run += p->cpu_operator * 0.2 * s->rows * log2(Max(2.0, runs));
 }
 
-/* The costs of a sort.  With a bound, those of a sort of the rows that it takes in, and of the others' keys. */
+/* The costs of a sort; with a bound, of one of the rows that it takes in, and of the others' keys. */
 WsCost
 ws_cost(const WsShape *s, const WsProfile *p)
 {
