@@ -50,7 +50,8 @@ reason_of(const WsFoundSort *found, List *notes)
 		return "wiscsort.enable is off";
 	if (!enable_sort)
 		return "enable_sort is off";
-	if (ws_bound_is_cores(found->bound, input->plan_width))
+	if (ws_bound_is_cores(found->bound, found->sortops[0], found->collations[0], input->plan_rows,
+						  input->plan_width))
 		return found->bound == WS_UNKNOWN_BOUND ? "a LIMIT that is not a constant may take few rows" :
 			psprintf("a LIMIT takes %.0f rows, which fit work_mem: PostgreSQL keeps no more than these",
 					 found->bound);

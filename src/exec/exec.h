@@ -31,6 +31,8 @@ typedef struct WsSortState
 {
 	CustomScanState css;		/* must be first */
 	WsRequest  *request;
+	ExprState  *limit;			/* of the LIMIT above; NULL: there is none that counts */
+	ExprState  *offset;
 	Relation	rel;			/* whose rows stay in it, or NULL */
 	WsSort	   *sort;			/* NULL until the first row is asked for */
 	WsTrack    *track;			/* NULL until then, too */

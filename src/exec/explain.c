@@ -137,6 +137,11 @@ ws_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 						s->store.travels ? "inline" : state->store, es);
 	if (s->again)
 		ExplainPropertyInteger("Began Again At Row", NULL, (int64) s->rows_before, es);
+	if (s->wanted > 0)
+	{
+		ExplainPropertyInteger("Bound", NULL, (int64) s->wanted, es);
+		ExplainPropertyInteger("Rows Passed Over", NULL, (int64) s->passed, es);
+	}
 	ExplainPropertyInteger("Memory", "kB", kilobytes(s->memory), es);
 	ExplainPropertyInteger("Disk", "kB", kilobytes(s->disk), es);
 	if (es->verbose && state->request->bound != NULL)

@@ -21,6 +21,7 @@
 #include "exec/exec.h"
 #include "exec/below/below.h"
 
+#include "common/int.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "optimizer/tlist.h"
@@ -28,6 +29,9 @@
 
 /* Rows after which others are told how much memory the sort has. */
 #define MEMORY_ROWS		4096
+
+/* Of the rows expected, the share up to which it pays not to take all in. */
+#define MOST_WANTED		0.75
 
 static const CustomExecMethods exec_methods;
 
@@ -70,6 +74,11 @@ begin_sort(CustomScanState *node, EState *estate, int eflags)
 
 	state->request = ws_request_read(cscan->custom_private, estate->es_snapshot);
 	state->request->random_access = (eflags & access) != 0;
+	if (cscan->custom_exprs != NIL)
+	{
+		state->limit = ExecInitExpr(linitial(cscan->custom_exprs), &node->ss.ps);
+		state->offset = ExecInitExpr(lsecond(cscan->custom_exprs), &node->ss.ps);
+	}
 
 	/* The input is read once, forward. */
 	outerPlanState(node) = ExecInitNode(outerPlan(cscan), estate, eflags & ~access);
@@ -123,6 +132,38 @@ show_output(WsSortState *state)
 		figures->memory = ws_sort_memory(state->sort);
 }
 
+/* The number that a clause of LIMIT comes to; false if it is null, as LIMIT ALL is, or less than 0. */
+static bool
+clause_value(WsSortState *state, ExprState *clause, int64 *value)
+{
+	bool		isnull;
+
+	*value = DatumGetInt64(ExecEvalExprSwitchContext(clause, state->css.ss.ps.ps_ExprContext, &isnull));
+	return !isnull && *value >= 0;
+}
+
+/*
+ * How many rows the LIMIT above is going to ask for, 0 if all.  It has evaluated the same clauses before it
+ * asks for the first.
+ */
+static uint64
+rows_wanted(WsSortState *state)
+{
+	int64		limit;
+	int64		offset;
+
+	if (state->limit == NULL)
+		return 0;
+	ResetExprContext(state->css.ss.ps.ps_ExprContext);
+	if (!clause_value(state, state->limit, &limit))
+		return 0;
+	if (!clause_value(state, state->offset, &offset))
+		offset = 0;
+	if (pg_add_s64_overflow(limit, offset, &limit) || limit > state->request->rows * MOST_WANTED)
+		return 0;
+	return (uint64) limit;
+}
+
 /* Reads the whole input and sorts it. */
 static void
 sort_input(WsSortState *state)
@@ -139,6 +180,7 @@ sort_input(WsSortState *state)
 	estate->es_direction = ForwardScanDirection;
 	watch_sort(state);
 	figures = state->figures;
+	state->request->wanted = rows_wanted(state);
 	ws_request_resolve(state->request, state->rel);
 	sort = ws_sort_create(state->request, ExecGetResultType(outer), state->rel);
 	MemoryContextSwitchTo(sort->sorter->context);
@@ -229,12 +271,16 @@ rescan_sort(CustomScanState *node)
 {
 	WsSortState *state = (WsSortState *) node;
 	PlanState  *outer = outerPlanState(node);
+	uint64		sorted = state->request->wanted;
+	uint64		wanted;
 
 	if (state->sort == NULL)
 		return;					/* ExecProcNode rescans the input if need be */
 
 	forget_result(state);
-	if (outer->chgParam != NULL || !state->request->random_access)
+	wanted = rows_wanted(state);
+	if (outer->chgParam != NULL || !state->request->random_access ||
+		(sorted > 0 && (wanted == 0 || wanted > sorted)))
 	{
 		finish_sort(state);
 		if (outer->chgParam == NULL)

@@ -378,7 +378,8 @@ find_allowance(WsRequest *r, Relation rel)
 		width = (double) RelationGetNumberOfBlocks(rel) * BLCKSZ / Max(rel->rd_rel->reltuples, 1);
 	}
 	r->found = ws_spool_allowance(r->sharers, &r->bound);
-	r->allowance = ws_spool_bytes(r->rows, width) > (double) r->found ? 0 : r->found;
+	r->allowance = ws_spool_bytes(ws_rows_taken_in(r->rows, (double) r->wanted), width) > (double) r->found ?
+		0 : r->found;
 }
 
 /*

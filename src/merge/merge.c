@@ -341,7 +341,8 @@ merge_next(WsStream *stream, WsEntry *out, Size max)
 		CHECK_FOR_INTERRUPTS();
 		MemoryContextReset(merge->tie_context);
 	}
-	n = take(merge, out, max);
+	max = Min(max, stream->count - stream->taken);
+	n = max > 0 ? take(merge, out, max) : 0;
 	stream->taken += n;
 	return n;
 }

@@ -90,15 +90,18 @@ merge_runs(WsPasses *p, int n, bool as_guessed)
 	return merge;
 }
 
-/* Writes what a merge delivers as one run of nentries entries. */
+/* Writes what a merge delivers as one run; no more than may be asked for. */
 static WsRun
-write_merged(WsPasses *p, WsMerge *merge, uint64 nentries, int level)
+write_merged(WsPasses *p, WsMerge *merge, int level)
 {
 	WsFormation *f = p->formation;
+	uint64		nentries = merge->stream.count;
 	WsRunWriter writer;
 	WsEntry		batch[COPY_ENTRIES];
 	Size		n;
 
+	if (f->bound != NULL)
+		merge->stream.count = nentries = Min(nentries, f->bound->rows);
 	ws_run_write_begin(&writer, &f->home, nentries, f->block_size,
 					   f->next_number++, level, f->block, false);
 	while ((n = ws_stream_next(&merge->stream, batch, COPY_ENTRIES)) > 0)
@@ -144,22 +147,18 @@ static void
 merge_first(WsPasses *p, int n, bool any_order)
 {
 	WsFormation *f = p->formation;
-	uint64		entries = 0;
 	int			level = 0;
 	WsRun		run;
 
 	for (int i = 0; i < n; i++)
-	{
-		entries += f->runs[i].nentries;
 		level = Max(level, f->runs[i].level);
-	}
 	if (level + 1 >= WS_MAX_LEVELS)
 		elog(ERROR, "too many merge levels");
 	ws_watch_pass(p->watch, level + 1, passes_expected(f, level + 1, any_order));
 	if (f->source != NULL)
 		run = ws_rows_merge(p, n, level + 1, any_order);
 	else
-		run = write_merged(p, merge_runs(p, n, false), entries, level + 1);
+		run = write_merged(p, merge_runs(p, n, false), level + 1);
 	/* some prefixes have no guesses any more */
 	if (f->guesses == WS_GUESSES_RIGHT)
 		f->guesses = WS_GUESSES_WRONG;

@@ -37,7 +37,7 @@ struct WsStream
 {
 	const WsStreamOps *ops;
 	bool		helper_safe;	/* `next` may be called by a helper */
-	uint64		count;			/* entries in all */
+	uint64		count;			/* entries in all; may be set to less before the first is taken */
 	uint64		taken;			/* number of the next one */
 	MemoryContext context;		/* what `next` touches belongs to it, or lives longer */
 };

@@ -37,6 +37,7 @@
  */
 const WsProfile ws_default_profile = {
 	.append = 1.0,
+	.passed = 0.5,
 	.fetch = 1.0,
 	.decode = 0.3,
 	.sort = 0.06,
@@ -100,15 +101,30 @@ add_travelling(WsCost *c, const WsShape *s, const WsProfile *p)
 	c->run += p->cpu_operator * 0.2 * s->rows * log2(Max(2.0, runs));
 }
 
-/* The costs of a sort. */
+/* The costs of a sort; with a bound, of one of the rows that it takes in, and of the others' keys. */
 WsCost
 ws_cost(const WsShape *s, const WsProfile *p)
 {
-	double		rows = Max(s->rows, 2.0);
-	double		entries = rows * sizeof(WsEntry);
-	double		comparing = 2.0 * p->cpu_operator * rows * log2(rows);
+	WsShape		taken_in = *s;
+	double		rows;
+	double		entries;
+	double		comparing;
 	WsCost		c;
 
+	if (s->wanted > 0)
+	{
+		/* handing out is charged for all rows: the LIMIT takes its share of that */
+		taken_in.wanted = 0;
+		taken_in.rows = ws_rows_taken_in(s->rows, s->wanted);
+		taken_in.spool *= taken_in.rows / s->rows;
+		c = ws_cost(&taken_in, p);
+		c.startup += p->cpu_tuple * p->passed * (s->rows - taken_in.rows);
+		c.run *= s->rows / taken_in.rows;
+		return c;
+	}
+	rows = Max(s->rows, 2.0);
+	entries = rows * sizeof(WsEntry);
+	comparing = 2.0 * p->cpu_operator * rows * log2(rows);
 	c.startup = p->cpu_tuple * p->append * (rows + p->startup_rows) +
 		comparing * (p->sort + s->comparisons);
 	c.run = fetch_cost(s, p) * rows;

@@ -11,6 +11,7 @@
 typedef struct WsShape
 {
 	double		rows;			/* of the input */
+	double		wanted;			/* of them, the first ones that a LIMIT asks for; 0: all */
 	double		memory;			/* bytes: work_mem */
 	double		cache;			/* bytes of files that the page cache is expected to hold */
 	double		comparisons;	/* share of a comparison sort that prefixes leave to be done */
@@ -32,6 +33,7 @@ typedef struct WsProfile
 	double		cpu_tuple;
 	double		cpu_operator;
 	double		append;			/* of cpu_tuple, a row: key and append */
+	double		passed;			/* the same: a key alone */
 	double		fetch;			/* the same: merge and fetch */
 	double		decode;			/* the same without a row to fetch */
 	double		sort;			/* of comparing, by vqsort */

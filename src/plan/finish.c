@@ -9,15 +9,20 @@
  * walks the plan when planning has ended and writes the same into our nodes.
  *
  * Execution does not depend on that: only the types of custom_scan_tlist
- * matter there, and they stay.  It does depend on the other touch, which keeps
- * equal volatile columns apart (match_by_position).  And statistics want to know which query a node is of.
+ * matter there, and they stay.  It does depend on the other touches.  One keeps
+ * equal volatile columns apart (match_by_position), one says how many rows a LIMIT
+ * asks for (hand_down).  And statistics want to know which query a node is of.
  *-------------------------------------------------------------------------
  */
 #include "plan/plan.h"
 
 #include "exec/request.h"
+#include "catalog/pg_type_d.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
 #include "optimizer/planner.h"
 
 static planner_hook_type next_planner_hook = NULL;
@@ -69,6 +74,70 @@ match_by_position(CustomScan *cscan)
 	}
 }
 
+/* Does an expression have a parameter that another node sets? */
+static bool
+has_exec_param(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Param))
+		return ((Param *) node)->paramkind != PARAM_EXTERN;
+	return expression_tree_walker(node, has_exec_param, context);
+}
+
+/* Does a clause of LIMIT come to the same again, in a node below, or even (`parallel`) in a worker? */
+static bool
+may_be_evaluated(Node *clause, bool parallel)
+{
+	return !contain_mutable_functions(clause) && !contain_subplans(clause) &&
+		(!parallel || !has_exec_param(clause, NULL));
+}
+
+/*
+ * Has our nodes below a LIMIT know how many rows it is going to ask for: its clauses, which they evaluate
+ * (exec/node.c).  That reaches as far down as in ExecSetTupleBound, which knows no custom scans.
+ */
+static void
+hand_down(Plan *plan, const Limit *limit, bool parallel)
+{
+	CustomScan *cscan = (CustomScan *) plan;
+	ListCell   *lc;
+
+	if (plan == NULL || plan->qual != NIL)
+		return;
+	switch (nodeTag(plan))
+	{
+		case T_Result:
+			hand_down(outerPlan(plan), limit, parallel);
+			break;
+		case T_Gather:
+		case T_GatherMerge:
+			hand_down(outerPlan(plan), limit, true);
+			break;
+		case T_SubqueryScan:
+			hand_down(((SubqueryScan *) plan)->subplan, limit, parallel);
+			break;
+		case T_Append:
+			foreach(lc, ((Append *) plan)->appendplans)
+				hand_down(lfirst(lc), limit, parallel);
+			break;
+		case T_MergeAppend:
+			foreach(lc, ((MergeAppend *) plan)->mergeplans)
+				hand_down(lfirst(lc), limit, parallel);
+			break;
+		case T_CustomScan:
+			if (cscan->methods == &ws_scan_methods &&
+				may_be_evaluated(limit->limitCount, parallel) &&
+				may_be_evaluated(limit->limitOffset, parallel))
+				cscan->custom_exprs = list_make2(copyObject(limit->limitCount), limit->limitOffset != NULL ?
+												 copyObject(limit->limitOffset) :
+												 (Node *) makeNullConst(INT8OID, -1, InvalidOid));
+			break;
+		default:
+			break;
+	}
+}
+
 static void
 finish_list(List *plans, int64 query)
 {
@@ -87,6 +156,11 @@ finish(Plan *plan, int64 query)
 	check_stack_depth();
 	switch (nodeTag(plan))
 	{
+		case T_Limit:
+			if (((Limit *) plan)->limitCount != NULL &&
+				((Limit *) plan)->limitOption == LIMIT_OPTION_COUNT)
+				hand_down(outerPlan(plan), (Limit *) plan, false);
+			break;
 		case T_Append:
 			finish_list(((Append *) plan)->appendplans, query);
 			break;

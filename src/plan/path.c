@@ -186,15 +186,15 @@ wrap(SortPath *sort)
 }
 
 /*
- * A WiscSort path that does what `sort` does.  `sort` must not be parameterised
- * and becomes part of the new path.
+ * A WiscSort path that does what `sort` does, of which a LIMIT takes `bound` rows.  `sort` must not be
+ * parameterised and becomes part of the new path.
  */
 CustomPath *
-ws_wrap_sort(PlannerInfo *root, SortPath *sort)
+ws_wrap_sort(PlannerInfo *root, SortPath *sort, double bound)
 {
 	CustomPath *cpath = wrap(sort);
 
-	ws_cost_sort(root, &cpath->path, &sort->path, sort->subpath, sort->path.pathkeys);
+	ws_cost_sort(root, &cpath->path, &sort->path, sort->subpath, sort->path.pathkeys, bound);
 	return cpath;
 }
 

@@ -28,7 +28,7 @@ static create_upper_paths_hook_type next_upper_hook = NULL;
  */
 static CustomPath *
 sort_in_table(PlannerInfo *root, RelOptInfo *rel, Path *scan, const Path *sort, List *pathkeys,
-			  const char **refusal)
+			  double bound, const char **refusal)
 {
 	Path	   *input = ws_heap_input(root, rel, scan, pathkeys);
 	Oid			relid = planner_rt_fetch(rel->relid, root)->relid;
@@ -45,7 +45,7 @@ sort_in_table(PlannerInfo *root, RelOptInfo *rel, Path *scan, const Path *sort, 
 	if (*refusal != NULL)
 		return NULL;
 	cpath = ws_wrap_heap_sort(create_sort_path(root, rel, input, pathkeys, -1.0), rel, ties);
-	ws_cost_heap_sort(root, &cpath->path, sort, input, pathkeys, ties, rel, relid);
+	ws_cost_heap_sort(root, &cpath->path, sort, input, bound, pathkeys, ties, rel, relid);
 	return cpath;
 }
 
@@ -106,22 +106,19 @@ cheapest_input(List *pathlist, bool tids)
 	return best != NULL ? private_copy(best) : NULL;
 }
 
-/* Will the query's LIMIT let core sort with a heap of few rows? */
-static bool
-limit_is_cores(PlannerInfo *root, RelOptInfo *rel)
+/* How many rows the query's LIMIT asks for of a sort of the relation in the order of the query. */
+static double
+bound_of(PlannerInfo *root)
 {
 	Query	   *parse = root->parse;
-	double		bound;
 
 	if (bms_membership(root->all_baserels) != BMS_SINGLETON ||
 		parse->groupClause || parse->groupingSets || parse->distinctClause ||
 		parse->hasAggs || parse->hasWindowFuncs || parse->hasTargetSRFs)
-		return false;
+		return WS_NO_BOUND;
 	if (parse->limitCount == NULL)
-		bound = ws_inherited_bound(root);
-	else
-		bound = root->limit_tuples > 0 ? root->limit_tuples : WS_UNKNOWN_BOUND;
-	return ws_bound_is_cores(bound, rel->reltarget->width);
+		return ws_inherited_bound(root);
+	return root->limit_tuples > 0 ? root->limit_tuples : WS_UNKNOWN_BOUND;
 }
 
 static bool
@@ -182,7 +179,7 @@ static void
 sort_input(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *scan, const char *refusal,
 		   bool partial)
 {
-	bool		cores_limit = limit_is_cores(root, rel);
+	double		query_bound = bound_of(root);
 	ListCell   *lc;
 
 	foreach(lc, ws_useful_orderings(root, rel, partial))
@@ -195,9 +192,11 @@ sort_input(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *scan, const ch
 		SortPath   *sort;
 		CustomPath *spooled = NULL;
 		CustomPath *table = NULL;
+		double		bound = pathkeys_contained_in(root->query_pathkeys, pathkeys) ?
+			query_bound : WS_NO_BOUND;
 
 		if (pathkeys_contained_in(pathkeys, input->pathkeys) ||
-			(cores_limit && pathkeys_contained_in(root->query_pathkeys, pathkeys)))
+			ws_bound_leaves(bound, pathkeys, rel->rows, rel->reltarget->width))
 			continue;
 		no_sort = ws_comparison_refusal(root, pathkeys, input->rows);
 		if (no_sort != NULL)
@@ -208,9 +207,9 @@ sort_input(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *scan, const ch
 		sort = create_sort_path(root, rel, input, pathkeys, -1.0);
 		no_spool = ws_spool_refusal(input, pathkeys);
 		if (no_table == NULL && !ws_keys_alone(input, pathkeys))
-			table = sort_in_table(root, rel, scan, &sort->path, pathkeys, &no_table);
+			table = sort_in_table(root, rel, scan, &sort->path, pathkeys, bound, &no_table);
 		if (no_spool == NULL && (table == NULL || ws_record_store != WS_STORE_HEAP))
-			spooled = ws_wrap_sort(root, sort);
+			spooled = ws_wrap_sort(root, sort, bound);
 
 		no_sort = NULL;
 		if (table != NULL || spooled != NULL)

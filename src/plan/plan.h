@@ -17,7 +17,7 @@ extern bool ws_ordering_computable(PlannerInfo *root, RelOptInfo *rel, List *pat
 								   bool parallel);
 
 /* ---- path.c ---- */
-extern CustomPath *ws_wrap_sort(PlannerInfo *root, SortPath *sort);
+extern CustomPath *ws_wrap_sort(PlannerInfo *root, SortPath *sort, double bound);
 extern CustomPath *ws_wrap_heap_sort(SortPath *sort, RelOptInfo *rel, WsTieKeys ties);
 extern void ws_set_reason(CustomPath *cpath, const char *reason);
 extern bool ws_is_wiscsort(const Path *path);
@@ -96,7 +96,8 @@ extern bool ws_nested_untold(PlannerInfo *root, const PathKey *pathkey);
 
 extern bool ws_sort_considered(double rows, int width);
 extern double ws_inherited_bound(PlannerInfo *root);
-extern bool ws_bound_is_cores(double bound, int width);
+extern bool ws_bound_is_cores(double bound, Oid sortop, Oid collation, double rows, int width);
+extern bool ws_bound_leaves(double bound, List *pathkeys, double rows, int width);
 extern bool ws_keys_alone(const Path *input, List *pathkeys);
 extern const char *ws_comparison_refusal(PlannerInfo *root, List *pathkeys, double rows);
 extern const char *ws_spool_refusal(const Path *input, List *pathkeys);
@@ -104,8 +105,9 @@ extern const char *ws_table_refusal(const Path *input, List *pathkeys, WsTieKeys
 									Oid relid);
 extern const char *ws_presorted_refusal(PlannerInfo *root, RelOptInfo *rel, List *paths, List *pathkeys,
 										Cost cost, Cost core);
-extern void ws_cost_sort(PlannerInfo *root, Path *path, const Path *sort, const Path *input, List *pathkeys);
+extern void ws_cost_sort(PlannerInfo *root, Path *path, const Path *sort, const Path *input,
+						 List *pathkeys, double bound);
 extern void ws_cost_heap_sort(PlannerInfo *root, Path *path, const Path *sort, const Path *input,
-							  List *pathkeys, WsTieKeys ties, const RelOptInfo *rel, Oid relid);
+							  double bound, List *pathkeys, WsTieKeys ties, const RelOptInfo *rel, Oid relid);
 
 #endif							/* WS_PLAN_H */

@@ -60,7 +60,7 @@ better_sort(Rewrite *rw, SortPath *sort, double bound)
 	if (sort->path.param_info != NULL || sort->path.pathkeys == NIL ||
 		has_row_identity(input) ||
 		!ws_sort_considered(input->rows, input->pathtarget->width) ||
-		ws_bound_is_cores(bound, input->pathtarget->width))
+		ws_bound_leaves(bound, sort->path.pathkeys, input->rows, input->pathtarget->width))
 		return NULL;
 	refusal = ws_comparison_refusal(rw->root, sort->path.pathkeys, input->rows);
 	if (refusal == NULL)
@@ -70,7 +70,7 @@ better_sort(Rewrite *rw, SortPath *sort, double bound)
 		ws_note_left(refusal, input->rows, sort->path.pathkeys);
 		return NULL;
 	}
-	cpath = ws_wrap_sort(rw->root, sort);
+	cpath = ws_wrap_sort(rw->root, sort, bound);
 	if (!ws_debug_force && cpath->path.total_cost >= sort->path.total_cost)
 	{
 		ws_note_costs(cpath->path.total_cost, &sort->path, input->rows);

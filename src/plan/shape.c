@@ -61,6 +61,9 @@
 /* Of core's cost, what a sort is charged that core charges too little. */
 #define JUST_LESS			0.99
 
+/* Of the rows, those that a LIMIT is taken to ask for if the number is not known (preprocess_limit). */
+#define UNKNOWN_SHARE		0.1
+
 /* Of what core charges for an Incremental Sort beside its input, what it takes. */
 #define INCREMENTAL_SHARE	0.4
 
@@ -99,15 +102,11 @@ ws_inherited_bound(PlannerInfo *root)
 	return root->tuple_fraction >= 1 ? root->tuple_fraction : WS_UNKNOWN_BOUND;
 }
 
-/*
- * Is a sort of rows of `width` bytes, of which a LIMIT takes `bound`, better
- * left to core, which keeps a heap of so many rows?
- */
-bool
-ws_bound_is_cores(double bound, int width)
+/* The rows that a bound comes to, as the planner takes it where the number is not known; 0: all. */
+static double
+rows_wanted(double bound, double rows)
 {
-	return bound == WS_UNKNOWN_BOUND ||
-		(bound > 0 && sort_bytes(bound, width) <= work_mem * 1024.0);
+	return bound == WS_UNKNOWN_BOUND ? rows * UNKNOWN_SHARE : Max(bound, 0.0);
 }
 
 /* How a key's values become bytes. */
@@ -117,6 +116,35 @@ encoding_of(const PathKey *pathkey, int *width)
 	bool		descending;
 
 	return ws_key_encoding(ws_less_than(pathkey), pathkey->pk_eclass->ec_collation, &descending, width);
+}
+
+/*
+ * Is a sort of `rows` rows of `width` bytes, of which a LIMIT takes `bound`, better
+ * left to core, which keeps a heap of so many rows?  `sortop` and `collation` are of the first key.  If the
+ * number is not known, it may be a small one: that is as fast here, if the prefixes tell by which rows can be
+ * passed over.  Those of texts may not.
+ */
+bool
+ws_bound_is_cores(double bound, Oid sortop, Oid collation, double rows, int width)
+{
+	bool		descending;
+	int			key_width;
+
+	if (bound == WS_NO_BOUND)
+		return false;
+	(void) ws_key_encoding(sortop, collation, &descending, &key_width);
+	if (bound == WS_UNKNOWN_BOUND && key_width <= 0)
+		return true;
+	return sort_bytes(rows_wanted(bound, rows), width) <= work_mem * 1024.0;
+}
+
+/* The same of a sort by `pathkeys`. */
+bool
+ws_bound_leaves(double bound, List *pathkeys, double rows, int width)
+{
+	const PathKey *first = linitial_node(PathKey, pathkeys);
+
+	return ws_bound_is_cores(bound, ws_less_than(first), first->pk_eclass->ec_collation, rows, width);
 }
 
 /* The widths of all keys, each with a byte for null. */
@@ -527,13 +555,15 @@ set_costs(PlannerInfo *root, Path *path, const Path *sort, const Path *input, Li
 
 /*
  * Sets startup_cost and total_cost of `path`, a WiscSort of the rows of `input` by `pathkeys`, which
- * core's `sort` sorts as well.  path->rows is the input's already.
+ * core's `sort` sorts as well, and of which a LIMIT takes `bound` rows.  path->rows is the input's already.
  */
 void
-ws_cost_sort(PlannerInfo *root, Path *path, const Path *sort, const Path *input, List *pathkeys)
+ws_cost_sort(PlannerInfo *root, Path *path, const Path *sort, const Path *input, List *pathkeys,
+			 double bound)
 {
 	WsShape		s = spool_shape(input, pathkeys);
 
+	s.wanted = rows_wanted(bound, input->rows);
 	set_costs(root, path, sort, input, pathkeys, &s, InvalidOid);
 }
 
@@ -542,11 +572,12 @@ ws_cost_sort(PlannerInfo *root, Path *path, const Path *sort, const Path *input,
  * TIDs and keys, which are spooled if `ties` says so.
  */
 void
-ws_cost_heap_sort(PlannerInfo *root, Path *path, const Path *sort, const Path *input, List *pathkeys,
-				  WsTieKeys ties, const RelOptInfo *rel, Oid relid)
+ws_cost_heap_sort(PlannerInfo *root, Path *path, const Path *sort, const Path *input, double bound,
+				  List *pathkeys, WsTieKeys ties, const RelOptInfo *rel, Oid relid)
 {
 	WsShape		s = heap_shape(input, pathkeys, ties, rel, relid);
 
+	s.wanted = rows_wanted(bound, input->rows);
 	set_costs(root, path, sort, input, pathkeys, &s, rel->reltablespace);
 	/* debug_force says nothing of the store: auto is the spool then */
 	if (ws_debug_force && ws_record_store == WS_STORE_AUTO)

@@ -10,10 +10,29 @@
 
 #include "utils/memutils.h"
 
-/* May a helper write the next run? */
-bool
-ws_emit_by_helper(WsFormation *f)
+/*
+ * Is an older piece going to be written after what is written now?  Runs are numbered as they are begun,
+ * and the numbers of runs of rows say which rows came first.
+ */
+static bool
+older_waits(const WsFormation *f, const WsPiece *p)
 {
+	for (int i = 0; f->source != NULL && i < f->made; i++)
+	{
+		const WsPiece *q = f->pieces[i];
+
+		if (q->n > 0 && !q->write && q->closed < p->closed)
+			return true;
+	}
+	return false;
+}
+
+/* May a helper write a piece as the next run? */
+bool
+ws_emit_by_helper(WsFormation *f, const WsPiece *p)
+{
+	if (older_waits(f, p))
+		return false;
 	return f->source != NULL ?
 		ws_file_allow_appending(f->row_home.files, f->row_home.file) :
 		ws_runs_allow_helpers(&f->home, 0);
@@ -46,6 +65,19 @@ ws_emit(WsPiece *p)
 		ws_rows_write(&p->rows, p->entries, p->n);
 		ws_rows_write_last(&p->rows);
 	}
+}
+
+/* In a helper: sorts a piece and writes it, as far as that is asked for. */
+void
+ws_emit_chore(WsChore *chore)
+{
+	WsPiece    *p = (WsPiece *) chore;
+
+	if (!p->sorted)
+		ws_sort_vectorised(p->entries, p->n);
+	p->sorted = true;
+	if (p->write)
+		ws_emit(p);
 }
 
 /* Makes it one of the live runs.  Raises what a helper met. */

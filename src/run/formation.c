@@ -25,6 +25,10 @@
 /* Entries of a last piece that two threads sort sooner than one. */
 #define SHARED_ENTRIES	((Size) 32 * 1024)
 
+/* Of a sort with a bound, pieces at most, and entries of a piece at least: the first rows are learnt from. */
+#define BOUND_PIECES	32
+#define BOUND_ENTRIES	((Size) 16 * 1024)
+
 static void
 lay_out_pieces(WsFormation *f, Size piece)
 {
@@ -59,6 +63,19 @@ ws_formation_create(const WsKeySpec *spec, const WsKeyRows *rows, const WsThread
 	return f;
 }
 
+/*
+ * Says, before the first entry, that not all entries are asked for.  The sooner a piece is sorted, the more
+ * rows that come behind it are passed over.
+ */
+void
+ws_formation_bound(WsFormation *f, WsBound *bound)
+{
+	Size		wanted = Max(f->map->capacity / BOUND_PIECES, Min(bound->rows / 2, WS_PIECE_ENTRIES));
+
+	f->bound = bound;
+	lay_out_pieces(f, TYPEALIGN(4, Min(Max(wanted, BOUND_ENTRIES), WS_PIECE_ENTRIES)));
+}
+
 /* Piece number i, made if there is none yet. */
 static WsPiece *
 piece(WsFormation *f, int i)
@@ -82,19 +99,6 @@ piece_entries(const WsFormation *f, int i, Size *room)
 
 	*room = Min(f->piece, f->map->capacity - start);
 	return f->map->entries + start;
-}
-
-/* In a helper: sorts a piece and writes it, as far as that is asked for. */
-static void
-piece_chore(WsChore *chore)
-{
-	WsPiece    *p = (WsPiece *) chore;
-
-	if (!p->sorted)
-		ws_sort_vectorised(p->entries, p->n);
-	p->sorted = true;
-	if (p->write)
-		ws_emit(p);
 }
 
 static void
@@ -121,47 +125,34 @@ settle(WsFormation *f, WsEntry *entries, Size n)
 	ws_account_subtract(f->account, extra);
 }
 
-/*
- * Is an older piece going to be written after what is written now?  Runs are numbered as they are begun,
- * and the numbers of runs of rows say which rows came first.
- */
-static bool
-older_waits(const WsFormation *f, const WsPiece *p)
-{
-	for (int i = 0; f->source != NULL && i < f->made; i++)
-	{
-		const WsPiece *q = f->pieces[i];
-
-		if (q->n > 0 && !q->write && q->closed < p->closed)
-			return true;
-	}
-	return false;
-}
-
 /* Has a full piece sorted and, after an overflow and if `write`, perhaps written. */
 static void
 submit_piece(WsFormation *f, WsPiece *p, bool write)
 {
 	write = write && f->overflowed;
-	/* rows take long to be written: that is worth a helper even if it cannot sort them */
-	if (f->helper == NULL || p->n == 0 || (write && f->source != NULL && !f->spec->exact))
+	/*
+	 * rows take long to be written: that is worth a helper even if it cannot sort them; and how many of a
+	 * piece are written is known when it is sorted
+	 */
+	if (f->helper == NULL || p->n == 0 || (f->bound != NULL && !f->bound->given_up) ||
+		(write && f->source != NULL && !f->spec->exact))
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (!p->sorted)
-			ws_sort_entries(p->entries, p->n, f->vectorised);
-		p->sorted = true;
+		ws_piece_sort(f, p);
+		ws_piece_cut(f, p);
 		if (f->helper == NULL || p->n == 0)
 			return;
 		if (!p->settled)
 			settle(f, p->entries, p->n);
 		p->settled = true;
+		ws_piece_cut(f, p);
 	}
-	if (write && (f->spec->exact || p->settled) && !older_waits(f, p) && ws_emit_by_helper(f))
+	if (write && (f->spec->exact || p->settled) && ws_emit_by_helper(f, p))
 	{
 		ws_emit_begin(f, p, true);
 		p->write = true;
 	}
-	p->chore.run = piece_chore;
+	p->chore.run = ws_emit_chore;
 	ws_helper_submit(f->helper, &p->chore);
 }
 
@@ -178,6 +169,7 @@ finish_piece(WsFormation *f, WsPiece *p)
 		settle(f, p->entries, p->n);
 		p->settled = true;
 	}
+	ws_piece_cut(f, p);
 }
 
 /* Writes a piece, unless that has been done. */
@@ -506,7 +498,8 @@ split_last(WsFormation *f, WsPiece *last, bool write)
 	memset(first, 0, sizeof(WsPiece));
 	first->entries = last->entries;
 	first->closed = last->closed;
-	if (f->helper == NULL || !f->overflowed || f->source != NULL || last->n < SHARED_ENTRIES)
+	if (f->helper == NULL || !f->overflowed || f->source != NULL || f->bound != NULL ||
+		last->n < SHARED_ENTRIES)
 		return first;
 	/* less than half if it has more to do; vqsort wants 64 bytes */
 	first->n = TYPEALIGN_DOWN(4, write ? last->n * 3 / 8 : last->n / 2);
@@ -538,7 +531,8 @@ keep_last(WsFormation *f, WsPiece *first, WsPiece *last)
 	f->kept[0] = first->n;
 	f->kept[1] = last->n;
 	f->nkept = first->n + last->n;
-	memmove(f->map->entries, first->entries, f->nkept * sizeof(WsEntry));
+	memmove(f->map->entries, first->entries, first->n * sizeof(WsEntry));
+	memmove(f->map->entries + first->n, last->entries, last->n * sizeof(WsEntry));
 	first->n = last->n = 0;
 	f->map->count = 0;
 }
@@ -558,8 +552,7 @@ ws_formation_end(WsFormation *f, bool whole, Size reading)
 	WsPiece    *first = split_last(f, last, !keep);
 
 	/* the helper may be busy with what came before: not with this */
-	ws_sort_entries(last->entries, last->n, f->vectorised);
-	last->sorted = true;
+	ws_piece_sort(f, last);
 	if (keep)
 	{
 		empty_others(f);

@@ -233,6 +233,41 @@ extern void ws_rows_in_seek(WsRowsIn *in, int run, uint32 block);
 extern void ws_rows_in_raise(const WsRowsIn *in);
 extern void ws_rows_in_free(WsRowsIn *in);
 
+/* ---- bound.c: which rows cannot be among the first ones ---- */
+#define WS_NOTES		64		/* of a piece at most */
+#define WS_NOTED		320		/* of all: twice as many and more of each would not say much more */
+
+/* An entry up to which there are n others, that entry included, and behind those of another note. */
+typedef struct WsNoted
+{
+	WsEntry		entry;
+	uint64		n;
+} WsNoted;
+
+typedef struct WsBound
+{
+	uint64		rows;			/* that are asked for */
+	bool		known;			/* what follows is set */
+	WsEntry		last;			/* what is greater is not among them */
+	WsEntry		first_out;		/* of rows that are still to come, neither is this, with the pointer 0 */
+	uint64		passed;			/* rows passed over */
+	int			limited;		/* pieces that have come when there was a limit */
+	bool		given_up;		/* it does not pay */
+	int			nnoted;
+	WsNoted		noted[WS_NOTED];
+} WsBound;
+
+extern void ws_bound_init(WsBound *b, uint64 rows);
+extern void ws_bound_note(WsBound *b, const WsKeySpec *spec, const WsEntry *entries, Size n);
+extern Size ws_bound_cut(const WsBound *b, const WsEntry *entries, Size n, bool settled);
+
+/* Is a row that comes now, with this entry and the pointer 0, not among those that are asked for? */
+static inline bool
+ws_bound_passes(const WsBound *b, WsEntry entry)
+{
+	return ws_entry_int(entry) >= ws_entry_int(b->first_out);
+}
+
 /* ---- formation.c ---- */
 
 /*
@@ -280,6 +315,7 @@ typedef struct WsFormation
 	WsPiece		front;			/* the beginning of the last piece, when that is split */
 	WsHelper   *helper;			/* sorts and writes pieces, or NULL */
 	WsKeyQueue *queue;			/* completes entries before they are sorted, or NULL */
+	WsBound    *bound;			/* not all of them are asked for; or NULL */
 	Size		block_size;		/* bytes; 0 until the first run */
 	char	   *block;			/* write buffer of that size */
 	int			fan_in;			/* runs that can be merged at once */
@@ -312,6 +348,7 @@ extern WsFormation *ws_formation_create(const WsKeySpec *spec, const WsKeyRows *
 										const WsThreads *threads, WsAccount *account,
 										WsFileSet *files, bool vectorised,
 										double expected, Size max_bytes);
+extern void ws_formation_bound(WsFormation *f, WsBound *bound);
 extern bool ws_formation_make_room(WsFormation *f);
 extern void ws_formation_limit(WsFormation *f, Size bytes, Size block_size);
 extern void ws_formation_travel(WsFormation *f, const WsRowSource *source, Size block_size,
@@ -325,10 +362,15 @@ extern void ws_formation_resume(WsFormation *f);
 extern void ws_formation_end(WsFormation *f, bool whole, Size reading);
 extern void ws_formation_close(WsFormation *f);
 
+/* ---- bound.c, of a formation's pieces ---- */
+extern void ws_piece_sort(WsFormation *f, WsPiece *p);
+extern void ws_piece_cut(WsFormation *f, WsPiece *p);
+
 /* ---- emit.c: how a sorted piece becomes a run ---- */
-extern bool ws_emit_by_helper(WsFormation *f);
+extern bool ws_emit_by_helper(WsFormation *f, const WsPiece *p);
 extern void ws_emit_begin(WsFormation *f, WsPiece *p, bool helped);
 extern void ws_emit(WsPiece *p);
+extern void ws_emit_chore(WsChore *chore);
 extern void ws_emit_end(WsFormation *f, WsPiece *p);
 
 /* ---- runlist.c: the live runs ---- */

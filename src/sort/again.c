@@ -88,6 +88,9 @@ request_again(const WsSorter *first)
 
 	request->allowance = 0;
 	request->rows = (double) first->formation->stats.entries;
+	/* from a table only those rows come that are asked for, and have not been handed out */
+	if (first->store->ops->rest != NULL)
+		request->wanted = 0;
 	return request;
 }
 
@@ -309,7 +312,8 @@ is_worth_it(const WsSort *sort)
 	WsStoreToll toll = s->store->ops->toll(s->store);
 	double		waited = (double) (waiting_faults() - sort->faults_before) * WS_FAULT_US + toll.waited_us;
 	double		rows = (double) s->position;
-	double		left = (double) s->formation->stats.entries - rows;
+	double		all = (double) s->formation->stats.entries;
+	double		left = (s->bound != NULL ? Min(all, (double) s->bound->rows) : all) - rows;
 
 	return waited >= price(&toll) * RENT && waited / rows * left > price(&toll) &&
 		s->store->ops->absent(s->store) >= SOME_GONE;
@@ -341,6 +345,8 @@ ws_sort_stats(const WsSort *sort, WsSortStats *stats)
 	stats->runs.entries = first.runs.entries;
 	stats->runs.bytes += first.runs.bytes;
 	stats->store.spooled += first.store.spooled;
+	stats->wanted = first.wanted;
+	stats->passed = first.passed;
 	stats->again = true;
 	stats->rows_before = sort->rows_before;
 	if (sort->order != NULL)

@@ -54,6 +54,13 @@ ws_sorter_create(const WsRequest *request, TupleDesc desc, Relation rel)
 	sorter->formation = ws_formation_create(sorter->spec, sorter->store->keys, &request->threads,
 											&sorter->account, sorter->files, request->vectorised,
 											request->rows, request->memory);
+	if (request->wanted > 0)
+	{
+		sorter->bound = palloc(sizeof(WsBound));
+		ws_account_add(&sorter->account, sizeof(WsBound));
+		ws_bound_init(sorter->bound, request->wanted);
+		ws_formation_bound(sorter->formation, sorter->bound);
+	}
 	sorter->passes = ws_passes_create(sorter->formation, sorter->files, request->watch);
 	ws_sorter_begin_learning(sorter);
 	if (sorter->budget.queue)
@@ -175,17 +182,34 @@ ws_sorter_put(WsSorter *sorter, TupleTableSlot *slot)
 	WsFormation *f = sorter->formation;
 	const Datum *values;
 	const bool *isnull;
+	WsEntry		entry;
 	uint64		pointer;
+	bool		bounded = sorter->bound != NULL && sorter->bound->known;
 
+	ws_key_fetch(sorter->fetch, slot, &values, &isnull);
+	if (unlikely(bounded))
+	{
+		entry = ws_key_entry(sorter->spec, values, isnull, 0);
+		if (ws_bound_passes(sorter->bound, entry))
+		{
+			sorter->bound->passed++;
+			MemoryContextSwitchTo(old);
+			return;
+		}
+	}
 	if (unlikely(sorter->store->full) || (unlikely(!sorter->on_disk) &&
 		 sorter->store->in_memory + (f->map->count + 1) * sorter->entry_bytes > sorter->budget.shared))
 		make_way(sorter);
 	if (unlikely(!ws_formation_has_room(f)))
 		make_room(sorter);
 
-	ws_key_fetch(sorter->fetch, slot, &values, &isnull);
 	pointer = sorter->store->ops->put(sorter->store, slot, f->stats.entries);
-	if (unlikely(sorter->learns > 0))
+	if (unlikely(bounded))
+	{
+		entry.lo |= pointer;
+		ws_formation_add(f, entry);
+	}
+	else if (unlikely(sorter->learns > 0))
 	{
 		ws_formation_add(f, ws_entry_make(0, pointer));
 		/* the other half may be needed for it */
@@ -213,6 +237,8 @@ ws_sorter_perform(WsSorter *sorter)
 	ws_passes_end(sorter->passes, request->random_access, sorter->budget.reading);
 	sorter->store->ops->end(sorter->store);
 	stream = ws_passes_stream(sorter->passes, request->random_access);
+	if (sorter->bound != NULL)
+		stream->count = Min(stream->count, sorter->bound->rows);
 	sorter->output = stream->context == sorter->context ? NULL : stream->context;
 	left = request->memory - Min(sorter->account.now, request->memory);
 	/* helpers are started below what they touch, so that they end before it goes */
@@ -316,6 +342,11 @@ ws_sorter_stats(const WsSorter *sorter, WsSortStats *stats)
 	memset(stats, 0, sizeof(WsSortStats));
 	stats->runs = sorter->formation->stats;
 	stats->learnt = sorter->learnt;
+	if (sorter->bound != NULL)
+	{
+		stats->wanted = sorter->bound->rows;
+		stats->passed = sorter->bound->passed;
+	}
 	stats->memory = sorter->account.peak;
 	stats->disk = ws_fileset_bytes(sorter->files);
 	stats->entry_bytes = sorter->entry_bytes;

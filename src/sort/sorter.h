@@ -14,6 +14,8 @@
 typedef struct WsSortStats
 {
 	WsRunStats	runs;
+	uint64		wanted;			/* rows that were asked for; 0: all */
+	uint64		passed;			/* rows that were passed over */
 	WsStoreStats store;
 	int64		memory;			/* bytes, peak */
 	int64		disk;			/* bytes, peak */
@@ -35,6 +37,7 @@ typedef struct WsSorter
 	WsFileSet  *files;
 	WsStore    *store;
 	WsFormation *formation;
+	WsBound    *bound;			/* NULL: all rows are asked for */
 	WsPasses   *passes;
 	Size		entry_bytes;	/* of memory, for each entry */
 	Size		learns;			/* rows whose entries have no prefix yet come to so many; 0: none */

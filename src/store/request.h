@@ -8,6 +8,8 @@
 #ifndef WS_REQUEST_H
 #define WS_REQUEST_H
 
+#include <math.h>
+
 #include "run/run.h"
 
 /* Where rows wait. */
@@ -45,6 +47,7 @@ typedef struct WsRequest
 	int64		query;			/* its identifier, or 0 */
 	int			sharers;		/* processes that sort a part of the input each */
 	/* of the executor */
+	uint64		wanted;			/* so many rows are asked for, the first ones; 0: all */
 	Size		memory;			/* bytes for all of the sort: work_mem */
 	int64		cache;			/* bytes of files that the page cache is expected to hold */
 	int64		allowance;		/* bytes of a spool's file; with more, rows travel inside runs */
@@ -65,5 +68,15 @@ typedef struct WsRequest
 	bool		direct_never;
 	WsThreads	threads;
 } WsRequest;
+
+/*
+ * Of `rows` rows in random order, how many are taken in if the first `wanted` are asked for (run/bound.c); 0:
+ * all are.
+ */
+static inline double
+ws_rows_taken_in(double rows, double wanted)
+{
+	return wanted <= 0 || wanted >= rows ? rows : Min(rows, wanted * (1 + log(rows / wanted)));
+}
 
 #endif							/* WS_REQUEST_H */

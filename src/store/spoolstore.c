@@ -117,9 +117,11 @@ toll(const WsStore *store)
 {
 	const WsSpool *spool = (const WsSpool *) store;
 	double		bytes = (double) spool->mapped;
+	double		reads = Max((double) spool->nrows, bytes / FAULT_BYTES);
 
-	return (WsStoreToll) {.bytes = bytes, .reads = Max((double) spool->nrows, bytes / FAULT_BYTES),
-		.read_us = WS_FAULT_US};
+	if (spool->request->wanted > 0)
+		reads = Min(reads, (double) spool->request->wanted);
+	return (WsStoreToll) {.bytes = bytes, .reads = reads, .read_us = WS_FAULT_US};
 }
 
 static TupleTableSlot *

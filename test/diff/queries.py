@@ -121,12 +121,13 @@ def limited(m):
     order = m.order(pairs, *(['a.id'] if total else []))
     base = 'SELECT %s, a.id%s FROM t1 a%s%s' % (
         m.ranks(pairs), m.columns('a'), m.where('a'), order)
-    size = m.rng.choice([0, 1, 10, 100, m.tables.n // 2, m.tables.n + 1])
+    size = m.rng.choice([0, 1, 10, 100, m.tables.n // 10, m.tables.n // 4, m.tables.n // 3, m.tables.n // 2,
+                         m.tables.n + 1])
     if not total and m.chance(0.2):
         return Query(base + ' FETCH FIRST %d ROWS WITH TIES' % size, len(pairs))
     limit = ' LIMIT %d' % size
     if m.chance(0.4):
-        limit = m.rng.choice([limit, '']) + ' OFFSET %d' % m.rng.choice([0, 1, 50, m.tables.n // 2])
+        limit = m.rng.choice([limit, '']) + ' OFFSET %d' % m.rng.choice([0, 1, 50, m.tables.n // 5, m.tables.n // 2])
     return Query(base + limit, len(pairs), total, superset=None if total else base)
 
 
@@ -380,7 +381,7 @@ def prepared(m):
     sql = ('SELECT a.id%s FROM t1 a WHERE a.id %% $1 <> 0%s, a.id %% $1, a.id LIMIT $2'
            % (m.columns('a'), m.order(pairs)))
     steps = ['PREPARE p (int4, int8) AS ' + sql]
-    steps += ['EXECUTE p (%d, %d)' % (m.rng.randint(1, 5), m.rng.choice([1, 10, 100000]))
+    steps += ['EXECUTE p (%d, %d)' % (m.rng.randint(1, 5), m.rng.choice([1, 10, m.tables.n // 4, 100000]))
               for _ in range(m.rng.choice([2, 6]) if m.tables.n < 1000 else 2)]
     return Query(steps + ['DEALLOCATE p'], total=True,
                  explain=sql.replace('$1', '3').replace('$2', '100000'),
@@ -452,7 +453,7 @@ def modified(m):
     return Query(['BEGIN', sql, 'ROLLBACK'], explain=picked)
 
 
-KINDS = [(plain, 10), (limited, 6), (nested, 3), (no_columns, 1), (digest, 2), (long_rows, 2),
+KINDS = [(plain, 10), (limited, 9), (nested, 3), (no_columns, 1), (digest, 2), (long_rows, 2),
          (expanded, 1), (subquery_key, 1), (distinct, 3), (distinct_on, 3), (grouped, 4),
          (grouping_sets, 2), (window, 5), (set_returning, 2), (function_scan, 1), (join, 5),
          (merge_join, 6), (set_operation, 4), (union_inside, 2), (lateral, 4), (rescan, 2),

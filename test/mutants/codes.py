@@ -1,4 +1,4 @@
-"""One-line faults in codes of values and of beginnings, and in guesses by letters (faults.py)."""
+"""One-line faults in codes of values and of beginnings, guesses by letters, and bounds (faults.py)."""
 
 from faults import fault
 
@@ -59,3 +59,23 @@ fault('nothing is certain before a guess behind a code', FILE,
 FILE = 'key/normalize.c'
 fault('gap goes on', FILE, 'if (ws_code_is_exact(code))\nreturn true;', 'return true;',
       'unit:test_dictionary t:libc')
+
+
+# --- bounds -----------------------------------------------------------------------
+
+FILE = 'run/bound.c'
+fault('peers of the limit passed over', FILE, 'b->first_out = ws_entry_make(complete ? last : last + 1, 0);',
+      'b->first_out = ws_entry_make(last, 0);', 'unit:test_formation sql:limits')
+fault('a guess taken for certain', FILE, 'ws_uint128	last = ws_key_certain(spec, entry).to;',
+      'ws_uint128	last = ws_entry_prefix(entry);', 'unit:test_formation sql:limits')
+fault('a note stands for one more', FILE, 'b->noted[b->nnoted++] = (WsNoted) {entries[i], step};',
+      'b->noted[b->nnoted++] = (WsNoted) {entries[i], step + 1};', 'unit:test_formation sql:limits')
+fault('two notes at the place of the first', FILE, 'noted = (WsNoted) {b->noted[i + 1].entry, noted.n + b->noted[i + 1].n};',
+      'noted = (WsNoted) {noted.entry, noted.n + b->noted[i + 1].n};', 'unit:test_formation sql:limits')
+fault('entries cut before they are settled', FILE, 'if (settled)', 'if (true)', 'unit:test_formation sql:limits')
+FILE = 'exec/node.c'
+fault('a sort of fewer rows read again', FILE, '(sorted > 0 && (wanted == 0 || wanted > sorted)))', 'false)',
+      'sql:limits')
+FILE = 'plan/finish.c'
+fault('WITH TIES taken for a bound', FILE, '((Limit *) plan)->limitOption == LIMIT_OPTION_COUNT)', 'true)',
+      'sql:limits')

@@ -42,6 +42,7 @@
 #include "../../src/run/rowwrite.c"
 #include "../../src/run/rowread.c"
 #include "../../src/run/runlist.c"
+#include "../../src/run/bound.c"
 #include "../../src/run/emit.c"
 #include "../../src/run/formation.c"
 #include "../../src/merge/losertree.c"
@@ -65,6 +66,7 @@ typedef struct Job
 	Size		bytes;			/* that the IndexMap may have */
 	Size		disk_bytes;		/* that ws_formation_limit is told of */
 	Size		block_size;
+	uint64		asked;			/* rows that are asked for, or 0: all */
 	Size		limit_at;		/* entries after which it is called in any case; 0: when all is full */
 	bool		vectorised;
 	int			threads;		/* 1: helpers, 0: none */
@@ -79,6 +81,7 @@ typedef struct Job
 	WsKeySpec  *spec;
 	WsFileSet  *files;
 	WsFormation *formation;
+	WsBound		bound;
 	WsPasses   *passes;
 	int			moves;			/* times that the IndexMap has moved */
 	int			sorts;			/* times that passes_reduce had something to do */
@@ -122,9 +125,20 @@ job_form(Job *j)
 	f = j->formation = ws_formation_create(j->spec, j->spec->exact ? NULL : &j->table.keys, &j->wanted,
 										   &j->account, j->files, j->vectorised, j->expected, j->bytes);
 	j->passes = ws_passes_create(f, j->files, NULL);
+	ws_bound_init(&j->bound, j->asked);
+	if (j->asked > 0)
+		ws_formation_bound(f, &j->bound);
 	for (Size i = 0; i < j->n; i++)
 	{
 		const WsEntry *base = f->map->entries;
+		WsEntry		entry = fake_entry(&j->table, j->spec, i);
+
+		entry.lo &= ~WS_POINTER_MASK;
+		if (j->bound.known && ws_bound_passes(&j->bound, entry))
+		{
+			j->bound.passed++;
+			continue;
+		}
 
 		if (!limited && j->limit_at > 0 && i == j->limit_at)
 		{

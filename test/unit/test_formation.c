@@ -27,6 +27,7 @@ typedef struct Wanted
 	Size		kept;
 	bool		in_bounds;		/* memory counted is what was said */
 	bool		split;			/* two threads have sorted the last piece */
+	Size		left_out;		/* rows that are nowhere, because not all are asked for */
 } Wanted;
 
 static Wanted w;
@@ -122,8 +123,11 @@ form(void *arg)
 			w.parts++;
 		}
 	for (Size i = 0; i < j->n; i++)
-		j->wrong += !seen[i];
-	j->wrong += f->helper != NULL || server.threads != 0 || f->stats.entries != j->n;
+	{
+		j->wrong += !seen[i] && (j->asked == 0 || rank[i] < j->asked);
+		w.left_out += !seen[i];
+	}
+	j->wrong += f->helper != NULL || server.threads != 0 || f->stats.entries + j->bound.passed != j->n;
 	j->wrong += !f->overflowed && before != f->map->count;
 	/* pages, a block, runs' descriptions, the ties of a piece */
 	w.in_bounds = j->account.peak <= Max(j->bytes, j->disk_bytes + j->block_size) + 8192 +
@@ -234,6 +238,39 @@ jobs(int kind, int threads)
 	job.reading = 512 * 1024;
 	job.what = "no room for it beside the reader";
 	FORM(w.kept == 0, {.job = job});
+}
+
+/* Not all rows are asked for: the first ones are there, and not many others. */
+static void
+bounds(int kind, int threads)
+{
+	bool		guess = kind == FAKE_GUESS || kind == FAKE_COMPARATOR;	/* prefixes tell nothing for certain */
+	Job			job = {.kind = kind, .distinct = 5000, .expected = 100, .vectorised = threads > 0,
+	.threads = threads, .bytes = 1024 * 1024, .disk_bytes = 64 * 1024, .block_size = 4096, .n = 30000 / SCALE};
+	Job			small = job;
+
+	job.asked = 1500;
+	job.what = "the first of all in memory";
+	FORM(!w.overflowed && (guess || SCALE > 1 || w.left_out > 15000), {.job = job});
+	FORM(w.parts == 1 && (guess || SCALE > 1 || w.job.bound.passed > 10000), {.job = job, .whole = true});
+	small.bytes = 64 * 1024;
+	small.disk_bytes = 60 * 1024;
+	small.asked = 2500;
+	small.what = "the first of runs";
+	FORM(w.overflowed && (guess || SCALE > 1 || w.left_out > 10000), {.job = small});
+	FORM(w.overflowed && (guess || SCALE > 1 || w.left_out > 10000), {.job = small, .whole = true});
+	small.distinct = 3;
+	small.what = "the first of few keys";
+	FORM(w.overflowed, {.job = small});
+	small.asked = 1;
+	small.what = "the first one";
+	FORM(true, {.job = small});
+	small.asked = small.n - 1;
+	small.what = "all but one";
+	FORM(w.overflowed && w.left_out <= 1, {.job = small});
+	small.asked = small.n * 2;
+	small.what = "more than there are";
+	FORM(w.overflowed && w.left_out == 0, {.job = small});
 }
 
 /* A last piece of more than 32768 entries, which two threads sort: kept, written, or written as the sort needs. */
@@ -352,6 +389,7 @@ main(void)
 		for (int i = 0; i < lengthof(kinds); i++)
 		{
 			jobs(kinds[i], threads);
+			bounds(kinds[i], threads);
 			no_address_space(kinds[i], threads);
 			piece_entries_wanted = 1024;	/* 64 kB are four pieces */
 			no_address_space(kinds[i], threads);
