@@ -11,7 +11,7 @@
  * The last piece need not be written where there is room for it beside the merge:
  * it is a source of the final merge where it is.
  *
- * The helper sorts by prefix and, if keys are exact, writes the run.  Settling
+ * The helper sorts by prefix and, if prefixes are whole keys so far, writes the run.  Settling
  * ties needs rows and comparators, and stays with the backend.
  *
  * Memory: the IndexMap, one block for writing, and what settling ties takes.
@@ -113,7 +113,7 @@ settle(WsFormation *f, WsEntry *entries, Size n)
 	Size		extra = n * ws_ties_bytes_per_entry(f->spec);
 	WsGuesses	guesses;
 
-	if (f->spec->exact)
+	if (ws_key_tells_all(f->spec))
 		return;
 	ws_account_add(f->account, extra);
 	guesses = ws_settle_ties(entries, n, f->spec, f->rows, f->vectorised);
@@ -144,7 +144,7 @@ submit_piece(WsFormation *f, WsPiece *p, bool write)
 {
 	write = write && f->overflowed;
 	/* rows take long to be written: that is worth a helper even if it cannot sort them */
-	if (f->helper == NULL || p->n == 0 || (write && f->source != NULL && !f->spec->exact))
+	if (f->helper == NULL || p->n == 0 || (write && f->source != NULL && !ws_key_tells_all(f->spec)))
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (!p->sorted)
@@ -156,7 +156,7 @@ submit_piece(WsFormation *f, WsPiece *p, bool write)
 			settle(f, p->entries, p->n);
 		p->settled = true;
 	}
-	if (write && (f->spec->exact || p->settled) && !older_waits(f, p) && ws_emit_by_helper(f))
+	if (write && (ws_key_tells_all(f->spec) || p->settled) && !older_waits(f, p) && ws_emit_by_helper(f))
 	{
 		ws_emit_begin(f, p, true);
 		p->write = true;
@@ -249,7 +249,7 @@ overflow(WsFormation *f)
 	for (int i = 0; i < f->current; i++)
 	{
 		finish_piece(f, piece(f, i));
-		if (f->spec->exact)
+		if (ws_key_tells_all(f->spec))
 			submit_piece(f, piece(f, i), true);
 	}
 }
@@ -472,7 +472,7 @@ ws_formation_flush(WsFormation *f)
 	if (!f->overflowed)
 		overflow(f);
 	/* runs are numbered as they are begun: those of older pieces first */
-	if (!f->spec->exact)
+	if (!ws_key_tells_all(f->spec))
 		empty_others(f);
 	submit_piece(f, p, true);
 	empty_all(f);
