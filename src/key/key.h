@@ -364,7 +364,7 @@ typedef struct WsRange
 	uint64		invert;			/* of a value's bits */
 	uint64		least;			/* of the range */
 	uint64		span;			/* to its last value */
-	ws_uint128	first;			/* code of the least */
+	uint64		first[2];		/* code of the least: its high bits, and the others */
 	int			bits;			/* of the codes of values in the range */
 	int			whole;			/* of a value */
 	int			escape;			/* of marks: of a null, and of values below and above, in front of these */
@@ -395,7 +395,7 @@ ws_range_code(const WsRange *range, uint64 value, int *bits)
 	if (likely(value - range->least <= range->span))
 	{
 		*bits = range->bits;
-		return range->first + (value - range->least);
+		return ((ws_uint128) range->first[0] << 64 | range->first[1]) + (value - range->least);
 	}
 	*bits = range->escape + range->whole;
 	return (ws_uint128) (value < range->least ? range->below : range->above) << range->whole | value;

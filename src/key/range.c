@@ -124,6 +124,16 @@ least_bits(const WsRange *range, const WsKeyColumn *col)
 	return most_bits(col);
 }
 
+/* Says which mark the least value has, in front of so many bits. */
+static void
+set_first(WsRange *range, int mark, int bits)
+{
+	ws_uint128	first = (ws_uint128) mark << bits;
+
+	range->first[0] = (uint64) (first >> 64);
+	range->first[1] = (uint64) first;
+}
+
 /* Has a column codes of range->bits bits. */
 static void
 number(WsRange *range, const WsKeyColumn *col)
@@ -139,7 +149,7 @@ number(WsRange *range, const WsKeyColumn *col)
 		range->span = all_bits(col);
 		if (!col->notnull)
 			range->null = col->nulls_first ? 0 : 1;
-		range->first = (ws_uint128) (range->null == 0) << range->whole;
+		set_first(range, range->null == 0, range->whole);
 		return;
 	}
 	range->escape = Min(range->bits, ESCAPE_BITS);
@@ -147,7 +157,7 @@ number(WsRange *range, const WsKeyColumn *col)
 	if (!col->notnull)
 		range->null = col->nulls_first ? marks++ : range->above--;
 	range->below = marks++;
-	range->first = (ws_uint128) marks << (range->bits - range->escape);
+	set_first(range, marks, range->bits - range->escape);
 	(void) room_of(col, range->bits, &span);
 	range->least -= Min(range->least, (span - range->span) / 2);
 	range->least = Min(range->least, all_bits(col) - Min(span, all_bits(col)));
