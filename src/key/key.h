@@ -367,7 +367,7 @@ typedef struct WsRange
 	uint64		first[2];		/* code of the least: its high bits, and the others */
 	int			bits;			/* of the codes of values in the range */
 	int			whole;			/* of a value */
-	int			escape;			/* of marks: of a null, and of values below and above, in front of these */
+	int			escape;			/* of marks: of nulls, and in front of values below and above */
 	int			null;			/* or WS_NO_MARK */
 	int			below;
 	int			above;

@@ -30,7 +30,8 @@ ws_learn_entries(const WsLearning *l)
 
 #define ST_SORT sort_sample
 #define ST_ELEMENT_TYPE WsEntry
-#define ST_COMPARE(a, b) ((ws_entry_int(*(a)) > ws_entry_int(*(b))) - (ws_entry_int(*(a)) < ws_entry_int(*(b))))
+#define ST_COMPARE(a, b) \
+	((ws_entry_int(*(a)) > ws_entry_int(*(b))) - (ws_entry_int(*(a)) < ws_entry_int(*(b))))
 #define ST_SCOPE static
 #define ST_DEFINE
 #include "lib/sort_template.h"

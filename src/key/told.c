@@ -4,8 +4,8 @@
  * Rows with equal prefixes are equal if the prefix is the whole key.  Otherwise what tells them apart
  * is either more bytes of the key, or a value that only its comparator can order; then the bytes of
  * the prefix behind that value's beginning may be a guess (transform.c).  No row is looked at: keys
- * are prefix-free, column by column, so that equal bytes are of the same columns.  Codes from ranges (range.c)
- * are told first, and bytes are those of the columns behind them.
+ * are prefix-free, column by column, so that equal bytes are of the same columns.  Codes from ranges
+ * (range.c) are told first, and bytes are those of the columns behind them.
  *
  * Pure.
  *-------------------------------------------------------------------------
