@@ -93,6 +93,7 @@ typedef struct WsKeySpec
 	bool		comparator;		/* ties need the comparator, not more bytes */
 	bool		guess;			/* there are columns of which key bytes are guessed */
 	struct WsBeginnings *beginnings;	/* prefixes begin with their codes, or NULL */
+	struct WsRanges *ranges;	/* codes of the first columns, of which prefixes are then; or NULL */
 	SortSupport compare;		/* ncols full comparators */
 } WsKeySpec;
 
@@ -146,6 +147,7 @@ ws_first_alone(const WsKeySpec *spec)
 	const WsKeyColumn *col = &spec->cols[0];
 
 	return col->width > 0 && !col->null_apart && col->dictionary == NULL && spec->beginnings == NULL &&
+		spec->ranges == NULL &&
 		((spec->ncols == 1 && col->width + (col->notnull ? 0 : 1) <= WS_PREFIX_BYTES) ||
 		 ws_encoding_partial(col->encoding) || col->width + (col->notnull ? 0 : 1) >= WS_PREFIX_BYTES);
 }
@@ -355,6 +357,60 @@ extern ws_uint128 ws_beginnings_prefix(const WsBeginnings *b, const uint8 *key);
 extern Size ws_beginnings_expand(const WsBeginnings *b, ws_uint128 prefix, uint8 *key);
 extern void ws_beginnings_free(WsBeginnings *b);
 
+/* ---- range.c: codes of values from the range that they have; pure ---- */
+#define WS_NO_MARK		(-1)
+
+/* The codes of a column. */
+typedef struct WsRange
+{
+	bool		seen;			/* a value of it, when that is learnt */
+	uint64		invert;			/* of a value's bits */
+	uint64		least;			/* of the range */
+	uint64		span;			/* to its last value */
+	uint64		first[2];		/* code of the least: its high bits, and the others */
+	int			bits;			/* of the codes of values in the range */
+	int			whole;			/* of a value */
+	int			escape;			/* of marks: of nulls, and in front of values below and above */
+	int			null;			/* or WS_NO_MARK */
+	int			below;
+	int			above;
+} WsRange;
+
+typedef struct WsRanges
+{
+	int			ncols;			/* that have codes: the first ones */
+	bool		all;			/* these are all */
+	bool		whole;			/* and prefixes hold them, unless values are out of range */
+	bool		cut;			/* there has been a prefix that did not hold them */
+	WsRange		range[FLEXIBLE_ARRAY_MEMBER];
+} WsRanges;
+
+extern int	ws_ranges_columns(const WsKeySpec *spec);
+extern WsRanges *ws_ranges_create(const WsKeySpec *spec);
+extern void ws_ranges_learn(WsRanges *r, const WsKeySpec *spec, const Datum *values, const bool *isnull);
+extern void ws_ranges_number(WsRanges *r, const WsKeySpec *spec);
+
+/* The code of a value, of *bits bits. */
+static inline ws_uint128
+ws_range_code(const WsRange *range, uint64 value, int *bits)
+{
+	value ^= range->invert;
+	if (likely(value - range->least <= range->span))
+	{
+		*bits = range->bits;
+		return ((ws_uint128) range->first[0] << 64 | range->first[1]) + (value - range->least);
+	}
+	*bits = range->escape + range->whole;
+	return (ws_uint128) (value < range->least ? range->below : range->above) << range->whole | value;
+}
+
+/* Is each prefix that has been made the whole key of its row? */
+static inline bool
+ws_key_tells_all(const WsKeySpec *spec)
+{
+	return spec->exact || (spec->ranges != NULL && spec->ranges->all && !spec->ranges->cut);
+}
+
 /* ---- learn.c: which columns have a dictionary, and what keys begin with, told from the first rows ---- */
 /* Rows that say what values there are. */
 #define WS_LEARN_ROWS	((Size) 16 * 1024)
@@ -370,6 +426,7 @@ extern void ws_key_forget(WsKeySpec *spec);
 typedef struct WsLearnt
 {
 	int			coded;			/* columns whose values have codes */
+	int			ranged;			/* columns with codes from the range of their values */
 	int			guessed;		/* columns whose order is a guess behind what all begin with */
 	int			beginnings;		/* of keys, that have codes */
 } WsLearnt;
@@ -401,6 +458,8 @@ extern const WsEntry *ws_learn_sorted(const WsLearning *l, int bytes);
 extern Size ws_learn_tied(const WsLearning *l);
 extern Size ws_learn_tied_apart(const WsLearning *l);
 extern Size ws_learn_beginnings(const WsLearning *l);
+extern bool ws_learn_ranges(const WsLearning *l);
+extern Size ws_learn_first_bytes(const WsLearning *l);
 
 /* ---- learntext.c: how text is guessed ---- */
 extern Size ws_learn_text(const WsLearning *l);
@@ -463,6 +522,7 @@ typedef struct WsTold
 	Size		reach;			/* bytes of the key that the prefix tells: the next one is not in it */
 } WsTold;
 
+extern bool ws_ranges_told(const WsKeySpec *spec, ws_uint128 prefix, WsTold *told, int *left);
 extern WsTold ws_key_told(const WsKeySpec *spec, WsEntry entry);
 
 /* Does the prefix hold the whole key, so that rows with this prefix are equal? */

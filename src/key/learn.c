@@ -6,7 +6,8 @@
  * values gets codes for them (dictionary.c).  A column with many values gets none, and ends the key.
  *
  * If the prefixes that are made of such keys leave many rows tied, what keys begin with gets codes, too
- * (beginnings.c).  How text is guessed is in learntext.c.
+ * (beginnings.c), or its first columns get codes from the range of their values (range.c): which of the two
+ * sample.c decides.  How text is guessed is in learntext.c.
  *
  * Statistics of the planner are not asked: the rows of a sort are seldom those of a table, and what its
  * first rows do not show may be added later.
@@ -82,6 +83,9 @@ ws_key_forget(WsKeySpec *spec)
 	if (spec->beginnings != NULL)
 		ws_beginnings_free(spec->beginnings);
 	spec->beginnings = NULL;
+	if (spec->ranges != NULL)
+		pfree(spec->ranges);
+	spec->ranges = NULL;
 	for (int c = 0; c < spec->ncols; c++)
 	{
 		if (spec->cols[c].dictionary != NULL)
@@ -96,7 +100,8 @@ ws_key_forget(WsKeySpec *spec)
 WsLearnt
 ws_key_learnt(const WsKeySpec *spec)
 {
-	WsLearnt	learnt = {.beginnings = spec->beginnings != NULL ? ws_beginnings_count(spec->beginnings) : 0};
+	WsLearnt	learnt = {.beginnings = spec->beginnings != NULL ? ws_beginnings_count(spec->beginnings) : 0,
+		.ranged = spec->ranges != NULL ? spec->ranges->ncols : 0};
 
 	for (int c = 0; c < spec->ncols; c++)
 	{
@@ -266,10 +271,13 @@ ws_key_learn(WsKeySpec *spec, const WsKeyRows *rows, WsEntry *entries, Size n, S
 	}
 	l.most -= Min(l.most, bytes);
 	spec->first_alone = ws_first_alone(spec);
-	ws_learn_entries(&l);
-	bytes += ws_learn_text(&l);
-	if (spec->beginnings == NULL)
-		bytes += ws_learn_beginnings(&l);
+	if (!ws_learn_ranges(&l))
+	{
+		ws_learn_entries(&l);
+		bytes += ws_learn_text(&l);
+		if (spec->beginnings == NULL)
+			bytes += ws_learn_first_bytes(&l);
+	}
 	MemoryContextSwitchTo(context);
 	MemoryContextDelete(work);
 	return bytes;

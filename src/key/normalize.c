@@ -447,15 +447,16 @@ ws_value_bytes(const WsKeyColumn *col, Datum value, Size n, uint8 *out)
 	return w.pos;
 }
 
-/* What ws_key_bytes does. */
+/* What ws_key_bytes does, for the columns from number `from` on. */
 static inline Size
-key_bytes(const WsKeySpec *spec, const Datum *values, const bool *isnull, Size skip, Size n, uint8 *out)
+key_bytes(const WsKeySpec *spec, int from, const Datum *values, const bool *isnull, Size skip, Size n,
+		  uint8 *out)
 {
 	Window		w = {out, skip, skip + n, 0};
 	bool		told = false;	/* the column before says whether this one is null */
 
 	memset(out, 0, n);
-	for (int i = 0; i < spec->ncols && !window_full(&w); i++)
+	for (int i = from; i < spec->ncols && !window_full(&w); i++)
 	{
 		const WsKeyColumn *col = &spec->cols[i];
 		int			att = col->attno - 1;
@@ -497,7 +498,7 @@ key_bytes(const WsKeySpec *spec, const Datum *values, const bool *isnull, Size s
 Size
 ws_key_bytes(const WsKeySpec *spec, const Datum *values, const bool *isnull, Size skip, Size n, uint8 *out)
 {
-	return key_bytes(spec, values, isnull, skip, n, out);
+	return key_bytes(spec, 0, values, isnull, skip, n, out);
 }
 
 /* The same for as many bytes as a prefix has. */
@@ -505,23 +506,64 @@ Size
 ws_key_window(const WsKeySpec *spec, const Datum *values, const bool *isnull,
 			  Size skip, uint8 out[WS_PREFIX_BYTES])
 {
-	return key_bytes(spec, values, isnull, skip, WS_PREFIX_BYTES, out);
+	return key_bytes(spec, 0, values, isnull, skip, WS_PREFIX_BYTES, out);
+}
+
+/* A window of key bytes as a prefix. */
+static inline ws_uint128
+window_prefix(const uint8 window[WS_PREFIX_BYTES])
+{
+	ws_uint128	prefix = 0;
+
+	for (int i = 0; i < WS_PREFIX_BYTES; i++)
+		prefix = (prefix << 8) | window[i];
+	return prefix;
 }
 
 /* The entry of a window of key bytes. */
 WsEntry
 ws_key_window_entry(const uint8 window[WS_PREFIX_BYTES], uint64 pointer)
 {
-	ws_uint128	prefix = 0;
+	return ws_entry_make(window_prefix(window), pointer);
+}
 
-	for (int i = 0; i < WS_PREFIX_BYTES; i++)
-		prefix = (prefix << 8) | window[i];
-	return ws_entry_make(prefix, pointer);
+/* A prefix of codes from ranges, and of the bytes of the columns that have none. */
+static inline ws_uint128
+ranged_prefix(const WsKeySpec *spec, const Datum *values, const bool *isnull)
+{
+	WsRanges   *r = spec->ranges;
+	ws_uint128	prefix = 0;
+	int			left = WS_PREFIX_BYTES * BITS_PER_BYTE;
+	uint8		window[WS_PREFIX_BYTES];
+
+	for (int i = 0; i < r->ncols; i++)
+	{
+		const WsRange *range = &r->range[i];
+		int			att = spec->cols[i].attno - 1;
+		int			bits = range->escape;
+		ws_uint128	code = range->null;
+
+		if (!isnull[att])
+			code = ws_range_code(range, (uint64) fixed_bits(&spec->cols[i], values[att]), &bits);
+		else if (unlikely(spec->cols[i].notnull))
+			unexpected_null();
+		if (unlikely(bits > left))
+		{
+			r->cut = true;
+			return prefix << left | code >> (bits - left);
+		}
+		prefix = prefix << bits | code;
+		left -= bits;
+	}
+	if (r->all || left == 0)
+		return prefix << left;
+	(void) key_bytes(spec, r->ncols, values, isnull, 0, WS_PREFIX_BYTES, window);
+	return prefix << left | window_prefix(window) >> (WS_PREFIX_BYTES * BITS_PER_BYTE - left);
 }
 
 /*
  * The entry of a row: its prefix, which is the first WS_PREFIX_BYTES bytes of its key, or a code of what
- * it begins with and what follows; and `pointer`, which must fit 48 bits.
+ * it begins with and what follows, or codes of its first columns; and `pointer`, which must fit 48 bits.
  */
 WsEntry
 ws_key_entry(const WsKeySpec *spec, const Datum *values, const bool *isnull,
@@ -533,11 +575,13 @@ ws_key_entry(const WsKeySpec *spec, const Datum *values, const bool *isnull,
 		return ws_entry_make(first_prefix(&spec->cols[0], values[spec->cols[0].attno - 1]), pointer);
 	if (spec->exact)
 		return ws_entry_make(exact_prefix(spec, values, isnull), pointer);
+	if (spec->ranges != NULL)
+		return ws_entry_make(ranged_prefix(spec, values, isnull), pointer);
 	if (spec->beginnings != NULL)
 	{
 		uint8		key[WS_BEGINNING + WS_BEHIND_CODE];
 
-		(void) key_bytes(spec, values, isnull, 0, ws_beginnings_reach(spec->beginnings), key);
+		(void) key_bytes(spec, 0, values, isnull, 0, ws_beginnings_reach(spec->beginnings), key);
 		return ws_entry_make(ws_beginnings_prefix(spec->beginnings, key), pointer);
 	}
 	(void) ws_key_window(spec, values, isnull, 0, window);

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  * sample.c - the first rows of a sort, from which something is learnt: their entries, how many of these are
- * tied, and codes of what their keys begin with.
+ * tied, and codes of what their keys begin with: of beginnings (beginnings.c), or from ranges (range.c).
  *-------------------------------------------------------------------------
  */
 #include "key/key.h"
@@ -28,14 +28,13 @@ ws_learn_entries(const WsLearning *l)
 	}
 }
 
-static int
-compare_entries(const void *a, const void *b)
-{
-	ws_uint128	x = ws_entry_int(*(const WsEntry *) a);
-	ws_uint128	y = ws_entry_int(*(const WsEntry *) b);
-
-	return (x > y) - (x < y);
-}
+#define ST_SORT sort_sample
+#define ST_ELEMENT_TYPE WsEntry
+#define ST_COMPARE(a, b) \
+	((ws_entry_int(*(a)) > ws_entry_int(*(b))) - (ws_entry_int(*(a)) < ws_entry_int(*(b))))
+#define ST_SCOPE static
+#define ST_DEFINE
+#include "lib/sort_template.h"
 
 /* The entries in order, with the first `bytes` bytes of their prefixes.  Valid until asked for again. */
 const WsEntry *
@@ -45,7 +44,7 @@ ws_learn_sorted(const WsLearning *l, int bytes)
 
 	for (Size i = 0; i < l->n; i++)
 		l->sorted[i] = ws_entry_make(ws_entry_prefix(l->entries[i]) & mask, ws_entry_pointer(l->entries[i]));
-	qsort(l->sorted, l->n, sizeof(WsEntry), compare_entries);
+	sort_sample(l->sorted, l->n);
 	return l->sorted;
 }
 
@@ -123,22 +122,22 @@ sample_keys(const WsLearning *l, Size *found, Size *bytes)
 }
 
 /*
- * Gives what keys begin with codes if that leaves fewer of the rows tied, and makes the entries anew.
- * Returns the bytes that the codes take.  What they are made of takes the spare bytes, and half of those for
- * codes.
+ * Gives what keys begin with codes if that leaves fewer of the rows tied than the `tied` that now are, by
+ * WS_LEARN_FEWER, and makes the entries anew.  Sets *tied to those that are left.  Returns the bytes that the
+ * codes take.  What they are made of takes the spare bytes, and half of those for codes.
  */
-Size
-ws_learn_beginnings(const WsLearning *l)
+static Size
+code_beginnings(const WsLearning *l, Size *tied)
 {
 	WsKeySpec  *spec = l->spec;
 	MemoryContext work;
-	Size		tied;
+	Size		left;
 	Size		found;
 	Size		most = l->most;
 	Size		bytes = l->spare + most / 2;
 	WsKeyBytes *keys;
 
-	if (most < LEAST_BYTES || l->n < WS_LEARN_LEAST || (tied = ws_learn_tied(l)) < l->n / WS_LEARN_ONE_IN)
+	if (most < LEAST_BYTES || l->n < WS_LEARN_LEAST)
 		return 0;
 	keys = sample_keys(l, &found, &bytes);
 	ws_account_add(l->account, Min(bytes, l->spare));
@@ -149,11 +148,110 @@ ws_learn_beginnings(const WsLearning *l)
 	MemoryContextSwitchTo(work);
 	spec->first_alone = false;
 	ws_learn_entries(l);
-	if (ws_learn_tied(l) * WS_LEARN_FEWER <= tied)
+	left = ws_learn_tied(l);
+	if (left * WS_LEARN_FEWER <= *tied)
+	{
+		*tied = left;
 		return ws_beginnings_bytes(spec->beginnings);
+	}
 	ws_beginnings_free(spec->beginnings);
 	spec->beginnings = NULL;
 	spec->first_alone = ws_first_alone(spec);
 	ws_learn_entries(l);
+	return 0;
+}
+
+/* The same, if many rows are tied. */
+Size
+ws_learn_beginnings(const WsLearning *l)
+{
+	Size		tied;
+
+	if (l->n < WS_LEARN_LEAST || (tied = ws_learn_tied(l)) < l->n / WS_LEARN_ONE_IN)
+		return 0;
+	return code_beginnings(l, &tied);
+}
+
+/* The ranges of the first columns, in l->context; NULL if these have none. */
+static WsRanges *
+find_ranges(const WsLearning *l)
+{
+	MemoryContext work = MemoryContextSwitchTo(l->context);
+	WsRanges   *r = ws_ranges_create(l->spec);
+	WsKeySlot  *slot;
+
+	MemoryContextSwitchTo(work);
+	if (r == NULL)
+		return NULL;
+	slot = l->rows->make_slot(l->rows->store);
+	for (Size i = 0; i < l->n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		l->rows->fetch(l->rows->store, ws_entry_pointer(l->entries[i]), slot);
+		ws_ranges_learn(r, l->spec, slot->values, slot->isnull);
+	}
+	ws_ranges_number(r, l->spec);
+	return r;
+}
+
+/* Gives the first columns codes from their ranges, or takes them, and makes the entries anew. */
+static void
+use_ranges(const WsLearning *l, WsRanges *r)
+{
+	l->spec->ranges = r;
+	l->spec->first_alone = ws_first_alone(l->spec);
+	ws_learn_entries(l);
+}
+
+/* Does so if that makes prefixes of whole keys.  Did it? */
+bool
+ws_learn_ranges(const WsLearning *l)
+{
+	WsRanges   *r;
+
+	if (ws_ranges_columns(l->spec) < l->spec->ncols || (r = find_ranges(l)) == NULL)
+		return false;
+	if (r->whole)
+		use_ranges(l, r);
+	else
+		pfree(r);
+	return l->spec->ranges != NULL;
+}
+
+/*
+ * Gives the first columns codes from their ranges, or what keys begin with codes, whichever leaves fewer rows
+ * tied, if it is fewer by WS_LEARN_FEWER.  Makes the entries anew.  Returns the bytes that codes take.
+ */
+Size
+ws_learn_first_bytes(const WsLearning *l)
+{
+	WsKeySpec  *spec = l->spec;
+	Size		few = Max(1, l->n / WS_LEARN_ONE_IN);
+	Size		tied = ws_learn_tied(l);
+	Size		by_ranges;
+	Size		by_beginnings = tied;
+	Size		bytes;
+	WsRanges   *r;
+
+	if (tied < few)
+		return 0;
+	/* a guess counts the bytes before it */
+	if (spec->guess || (r = find_ranges(l)) == NULL)
+		return code_beginnings(l, &by_beginnings);
+	use_ranges(l, r);
+	by_ranges = ws_learn_tied(l);
+	if (by_ranges < few)
+		return 0;
+	use_ranges(l, NULL);
+	bytes = code_beginnings(l, &by_beginnings);
+	if (Min(by_beginnings, tied / WS_LEARN_FEWER) < by_ranges)
+	{
+		pfree(r);
+		return bytes;
+	}
+	if (spec->beginnings != NULL)
+		ws_beginnings_free(spec->beginnings);
+	spec->beginnings = NULL;
+	use_ranges(l, r);
 	return 0;
 }

@@ -4,7 +4,8 @@
  * Rows with equal prefixes are equal if the prefix is the whole key.  Otherwise what tells them apart
  * is either more bytes of the key, or a value that only its comparator can order; then the bytes of
  * the prefix behind that value's beginning may be a guess (transform.c).  No row is looked at: keys
- * are prefix-free, column by column, so that equal bytes are of the same columns.
+ * are prefix-free, column by column, so that equal bytes are of the same columns.  Codes from ranges
+ * (range.c) are told first, and bytes are those of the columns behind them.
  *
  * Pure.
  *-------------------------------------------------------------------------
@@ -112,18 +113,34 @@ ws_key_told(const WsKeySpec *spec, WsEntry entry)
 	int			pos = 0;
 	bool		told_null = false;
 	bool		second = false;
-	WsTold		told = {WS_TOLD_ALL, .reach = WS_PREFIX_BYTES};
+	Size		coded = 0;		/* bytes of the key that `bytes` begins behind */
+	int			left = WS_PREFIX_BYTES * BITS_PER_BYTE;
+	WsTold		told = {.what = WS_TOLD_ALL};
 
 	if (spec->exact)
+	{
+		told.reach = WS_PREFIX_BYTES;
 		return told;
+	}
+	if (spec->ranges != NULL)
+	{
+		if (!ws_ranges_told(spec, prefix, &told, &left))
+		{
+			told.what = WS_TOLD_IN_PART;
+			return told;
+		}
+		coded = told.reach;
+	}
 	if (spec->beginnings != NULL)
-		told.reach = bytes.n = (int) ws_beginnings_expand(spec->beginnings, prefix, bytes.at);
+		bytes.n = (int) ws_beginnings_expand(spec->beginnings, prefix, bytes.at);
 	else
 	{
-		bytes.n = WS_PREFIX_BYTES;
-		for (int i = WS_PREFIX_BYTES - 1; i >= 0; i--, prefix >>= 8)
+		bytes.n = left / BITS_PER_BYTE;
+		prefix >>= left % BITS_PER_BYTE;
+		for (int i = bytes.n - 1; i >= 0; i--, prefix >>= 8)
 			bytes.at[i] = (uint8) prefix;
 	}
+	told.reach = coded + bytes.n;
 
 	for (; told.columns < spec->ncols; told.columns++)
 	{

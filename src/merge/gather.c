@@ -29,15 +29,15 @@
 /*
  * Lets the merge work by gathering, through a buffer of `room` entries that the caller lends (16-byte
  * aligned).  No source has more than `block_entries` entries in a block, or in a batch (ws_gather_share);
- * slices are taken by so many.  Returns false, and changes nothing, if it cannot: keys are not exact, the
- * kernel is not vectorised, or the buffer cannot hold two blocks of each source.
+ * slices are taken by so many.  Returns false, and changes nothing, if it cannot: prefixes are not whole
+ * keys, the kernel is not vectorised, or the buffer cannot hold two blocks of each source.
  */
 bool
 ws_merge_gather(WsMerge *merge, Size block_entries, WsEntry *buffer, Size room, bool vectorised)
 {
 	Size		need = merge->nsources * block_entries;
 
-	if (!merge->spec->exact || merge->nsources < 2 || !vectorised || 2 * need > room)
+	if (!merge->whole || merge->nsources < 2 || !vectorised || 2 * need > room)
 		return false;
 	for (int i = 0; i < merge->nsources; i++)
 	{

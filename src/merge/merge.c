@@ -121,7 +121,8 @@ ws_merge_create(const WsKeySpec *spec, const WsKeyRows *rows, WsReader *reader, 
 	merge->stream.ops = &merge_ops;
 	merge->stream.context = context;
 	/* ties read rows, and compare */
-	merge->stream.helper_safe = spec->exact && (reader == NULL || reader->helper_safe);
+	merge->whole = ws_key_tells_all(spec);
+	merge->stream.helper_safe = merge->whole && (reader == NULL || reader->helper_safe);
 	merge->reader = reader;
 	merge->wipes = wipes;
 	merge->spec = spec;
@@ -130,8 +131,8 @@ ws_merge_create(const WsKeySpec *spec, const WsKeyRows *rows, WsReader *reader, 
 	merge->nsources = nsources;
 	merge->sources = palloc0(nsources * sizeof(WsSource));
 	ws_losertree_init(&merge->tree, nsources, palloc0(nsources * sizeof(WsTreeNode)),
-					  spec->exact ? NULL : break_tie, merge);
-	if (!spec->exact)
+					  merge->whole ? NULL : break_tie, merge);
+	if (!merge->whole)
 	{
 		merge->last_tied = ws_entry_make(0, 0);
 		merge->told = ws_key_told(spec, merge->last_tied);
@@ -226,7 +227,7 @@ ws_merge_start(WsMerge *merge)
 {
 	WsEntry    *first = palloc(merge->nsources * sizeof(WsEntry));
 
-	if (!merge->spec->exact)
+	if (!merge->whole)
 		merge->rows->ready(merge->rows->store);
 	for (int i = 0; i < merge->nsources; i++)
 		first[i] = source_next(merge, &merge->sources[i]);

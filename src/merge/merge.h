@@ -39,11 +39,12 @@ typedef struct WsMerge
 	const WsKeyRows *rows;
 	WsReader   *reader;			/* of all its runs of entries, or NULL */
 	WsRowsIn   *rows_in;		/* of all its runs of rows, or NULL */
+	bool		whole;			/* all prefixes are whole keys */
 	bool		wipes;			/* guesses are wiped out of entries */
 	int			waiting;		/* source whose next block is to be loaded, or -1 */
 	int			nsources;
 	WsSource   *sources;
-	WsTied	   *tied;			/* by source; NULL if prefixes are whole keys */
+	WsTied	   *tied;			/* by source; NULL if `whole` */
 	MemoryContext tie_context;	/* what comparators leave */
 	uint64		compared;		/* matches that comparators decided */
 	int			ties_lately;	/* >0: rows are prefetched for ties */

@@ -11,7 +11,7 @@
  * The last piece need not be written where there is room for it beside the merge:
  * it is a source of the final merge where it is.
  *
- * The helper sorts by prefix and, if keys are exact, writes the run.  Settling
+ * The helper sorts by prefix and, if prefixes are whole keys so far, writes the run.  Settling
  * ties needs rows and comparators, and stays with the backend.
  *
  * Memory: the IndexMap, one block for writing, and what settling ties takes.
@@ -117,7 +117,7 @@ settle(WsFormation *f, WsEntry *entries, Size n)
 	Size		extra = n * ws_ties_bytes_per_entry(f->spec);
 	WsGuesses	guesses;
 
-	if (f->spec->exact)
+	if (ws_key_tells_all(f->spec))
 		return;
 	ws_account_add(f->account, extra);
 	guesses = ws_settle_ties(entries, n, f->spec, f->rows, f->vectorised);
@@ -135,7 +135,7 @@ submit_piece(WsFormation *f, WsPiece *p, bool write)
 	 * piece are written is known when it is sorted
 	 */
 	if (f->helper == NULL || p->n == 0 || (f->bound != NULL && !f->bound->given_up) ||
-		(write && f->source != NULL && !f->spec->exact))
+		(write && f->source != NULL && !ws_key_tells_all(f->spec)))
 	{
 		CHECK_FOR_INTERRUPTS();
 		ws_piece_sort(f, p);
@@ -147,7 +147,7 @@ submit_piece(WsFormation *f, WsPiece *p, bool write)
 		p->settled = true;
 		ws_piece_cut(f, p);
 	}
-	if (write && (f->spec->exact || p->settled) && ws_emit_by_helper(f, p))
+	if (write && (ws_key_tells_all(f->spec) || p->settled) && ws_emit_by_helper(f, p))
 	{
 		ws_emit_begin(f, p, true);
 		p->write = true;
@@ -241,7 +241,7 @@ overflow(WsFormation *f)
 	for (int i = 0; i < f->current; i++)
 	{
 		finish_piece(f, piece(f, i));
-		if (f->spec->exact)
+		if (ws_key_tells_all(f->spec))
 			submit_piece(f, piece(f, i), true);
 	}
 }
@@ -464,7 +464,7 @@ ws_formation_flush(WsFormation *f)
 	if (!f->overflowed)
 		overflow(f);
 	/* runs are numbered as they are begun: those of older pieces first */
-	if (!f->spec->exact)
+	if (!ws_key_tells_all(f->spec))
 		empty_others(f);
 	submit_piece(f, p, true);
 	empty_all(f);

@@ -103,6 +103,6 @@ fault('the youngest runs are merged', FILE, 'memcpy(runs, f->runs + end - n, n *
       'memcpy(runs, f->runs, n * sizeof(WsRun));', 'unit:test_travel')
 FILE = 'run/formation.c'
 fault('a helper writes before its turn', FILE,
-      'if (write && (f->spec->exact || p->settled) && !older_waits(f, p) && ws_emit_by_helper(f))',
-      'if (write && (f->spec->exact || p->settled) && ws_emit_by_helper(f))',
+      'if (write && (ws_key_tells_all(f->spec) || p->settled) && !older_waits(f, p) && ws_emit_by_helper(f))',
+      'if (write && (ws_key_tells_all(f->spec) || p->settled) && ws_emit_by_helper(f))',
       reason='runs are out of order only if a descriptor for the helper comes free between two pieces')

@@ -39,8 +39,41 @@ fault('keys never told to their ends', FILE, 'b.whole = ends && equal > n / WS_L
       'unit:test_beginnings')
 FILE = 'key/sample.c'
 fault('codes of beginnings that leave all ties', FILE,
-      'if (ws_learn_tied(l) * WS_LEARN_FEWER <= tied)\nreturn ws_beginnings_bytes(spec->beginnings);',
-      'return ws_beginnings_bytes(spec->beginnings);', 'unit:test_dictionary', 'Slower only: prefixes are right all the same.')
+      'if (left * WS_LEARN_FEWER <= *tied)', 'if (left < l->n)', 'unit:test_dictionary', 'Slower only: prefixes are right all the same.')
+fault('ranges that leave more ties than beginnings', FILE,
+      'if (Min(by_beginnings, tied / WS_LEARN_FEWER) < by_ranges)', 'if (tied < by_ranges)', 'unit:test_dictionary',
+      'Slower only: prefixes are right all the same.')
+fault('ranges before guesses', FILE, 'if (spec->guess || (r = find_ranges(l)) == NULL)', 'if ((r = find_ranges(l)) == NULL)',
+      'unit:test_dictionary t:libc', 'Few guesses come behind a column of fixed width that leaves ties.')
+FILE = 'key/range.c'
+fault('range begins at its middle', FILE, 'range->least -= Min(range->least, (span - range->span) / 2);', '{}',
+      'unit:test_range')
+fault('range goes beyond the last value', FILE,
+      'range->least = Min(range->least, all_bits(col) - Min(span, all_bits(col)));', '{}', 'unit:test_range')
+fault('null below the range', FILE, 'range->null = col->nulls_first ? marks++ : range->above--;',
+      'range->null = marks++;', 'unit:test_range')
+fault('null among all values', FILE, 'range->null = col->nulls_first ? 0 : 1;', 'range->null = 0;', 'unit:test_range')
+fault('range of a value too few', FILE, 'range->span = Max(range->span, value - range->least);',
+      'range->span = Max(range->span, value - range->least - 1);', 'unit:test_range')
+fault('range that moves down loses its end', FILE, 'range->span += range->least - value;', '{}', 'unit:test_range')
+fault('mark of the range in place of one above', FILE, 'range->above = (1 << range->escape) - 1;',
+      'range->above = (1 << range->escape) - 2;', 'unit:test_range')
+fault('value of a range descends twice', FILE, '.invert = spec->cols[i].descending ? all_bits(&spec->cols[i]) : 0,',
+      '.invert = 0,', 'unit:test_range')
+fault('codes that are cut tell their column', FILE, 'if (bits > *left)', 'if (bits > *left + 8)', 'unit:test_range')
+fault('value out of its range has few bits', FILE, 'bits = range->escape + range->whole;', '{}', 'unit:test_range')
+fault('codes tell a null and a value', FILE,
+      'told->reach += (col->notnull ? 0 : 1) + (mark == range->null ? 0 : col->width);',
+      'told->reach += (col->notnull ? 0 : 1) + col->width;', 'unit:test_range sql:ranges')
+fault('columns behind the prefix are in it', FILE, 'r->ncols = i;', '{}', 'unit:test_range',
+      'Slower only: their codes are never reached.')
+FILE = 'key/key.h'
+fault('value below its range is above', FILE,
+      'return (ws_uint128) (value < range->least ? range->below : range->above) << range->whole | value;',
+      'return (ws_uint128) range->above << range->whole | value;', 'unit:test_range')
+fault('cut prefixes are whole keys', FILE,
+      'return spec->exact || (spec->ranges != NULL && spec->ranges->all && !spec->ranges->cut);',
+      'return spec->exact || (spec->ranges != NULL && spec->ranges->all);', 'unit:test_range sql:ranges')
 FILE = 'key/alphabet.c'
 fault('letters between others have no place', FILE, 'return (uint8) (2 * from + 1);', 'return (uint8) 0;',
       'unit:test_alphabet')
@@ -56,7 +89,11 @@ fault('gap taken for a value', FILE, 'if (ws_code_is_exact(bytes->at[*pos - 1]))
 fault('nothing is certain before a guess behind a code', FILE,
       'certain.to = ws_beginnings_prefix(spec->beginnings, bytes.at);', 'certain.to = certain.from;',
       't:alphabets t:beginnings t:libc')
+fault('bytes behind codes from the front of the prefix', FILE, 'bytes.n = left / BITS_PER_BYTE;', 'bytes.n = WS_PREFIX_BYTES;',
+      'unit:test_range')
+fault('bits behind codes taken for bytes', FILE, 'prefix >>= left % BITS_PER_BYTE;', '{}', 'unit:test_range')
 FILE = 'key/normalize.c'
+fault('prefix is not said to be cut', FILE, 'r->cut = true;', '{}', 'unit:test_range sql:ranges')
 fault('gap goes on', FILE, 'if (ws_code_is_exact(code))\nreturn true;', 'return true;',
       'unit:test_dictionary t:libc')
 

@@ -258,7 +258,7 @@ fault('bound is the greatest', FILE, 'bound = Min(bound, ws_entry_int(s->end[-1]
 fault('bound left out', FILE, 'if (ws_entry_int(entries[low + half]) <= bound)',
       'if (ws_entry_int(entries[low + half]) < bound)', 'sql:merge')
 fault('gathers ties', FILE,
-      'if (!merge->spec->exact || merge->nsources < 2 || !vectorised || 2 * need > room)',
+      'if (!merge->whole || merge->nsources < 2 || !vectorised || 2 * need > room)',
       'if (merge->nsources < 2 || !vectorised || 2 * need > room)', 'sql:edges')
 fault('two merged from the wrong end', FILE,
       'int			last = ws_entry_int(bend[-1]) < ws_entry_int(aend[-1]);',

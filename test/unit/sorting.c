@@ -25,6 +25,7 @@
 #include "../../src/file/writer.c"
 #include "../../src/key/normalize.c"
 #include "../../src/key/told.c"
+#include "../../src/key/range.c"
 #include "../../src/key/compare.c"
 #include "../../src/key/guess.c"
 #include "dictionaries.c"

@@ -1,0 +1,116 @@
+/*-------------------------------------------------------------------------
+ * keys.c - key bytes without a server, for tests to include.
+ *
+ * Behind unit.h.  With what these parts call of the server and of parts that are not there.
+ *-------------------------------------------------------------------------
+ */
+/* The server's part: nothing here is toasted, errors end the test. */
+struct varlena *
+pg_detoast_datum_packed(struct varlena *v)
+{
+	return v;
+}
+
+void
+pfree(void *p)
+{
+}
+
+void *
+palloc(Size n)
+{
+	return malloc(n);
+}
+
+bool
+errstart(int elevel, const char *domain)
+{
+	return true;
+}
+
+bool
+errstart_cold(int elevel, const char *domain)
+{
+	return true;
+}
+
+int
+errmsg_internal(const char *fmt,...)
+{
+	printf("not ok - error raised: %s\n", fmt);
+	exit(1);
+}
+
+int
+errmsg(const char *fmt,...)
+{
+	return errmsg_internal(fmt);
+}
+
+int
+errdetail(const char *fmt,...)
+{
+	return 0;
+}
+
+int
+errcode(int sqlerrcode)
+{
+	return 0;
+}
+
+void
+errfinish(const char *file, int line, const char *function)
+{
+	exit(1);
+}
+
+Size
+ws_transform(const WsTransform *transform, const char *text, Size n, Size wanted, char *out)
+{
+	n = Min(n, WS_TRANSFORMED);
+	memcpy(out, text, n);
+	return n;
+}
+
+/* No column here has an alphabet or a dictionary, and no key has codes of beginnings. */
+Size
+ws_alphabet_places(const WsAlphabet *alphabet, const char *text, Size n, Size wanted, uint8 *out)
+{
+	exit(1);
+}
+
+uint32
+ws_dictionary_code(WsDictionary *d, Datum value)
+{
+	exit(1);
+}
+
+WsHint
+ws_dictionary_hint(const WsDictionary *d)
+{
+	exit(1);
+}
+
+Size
+ws_beginnings_reach(const WsBeginnings *b)
+{
+	exit(1);
+}
+
+ws_uint128
+ws_beginnings_prefix(const WsBeginnings *b, const uint8 *key)
+{
+	exit(1);
+}
+
+Size
+ws_beginnings_expand(const WsBeginnings *b, ws_uint128 prefix, uint8 *key)
+{
+	exit(1);
+}
+
+#include "../../src/key/normalize.c"
+#include "../../src/key/told.c"
+#include "../../src/key/guess.c"
+#include "../../src/key/range.c"
