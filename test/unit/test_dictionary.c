@@ -257,14 +257,15 @@ typedef struct Learning
 	int			kind;			/* of key */
 	uint64		distinct;
 	bool		expected;		/* the comparator's column gets a dictionary */
-	bool		beginnings;		/* and what keys begin with gets codes */
+	bool		ranges;			/* the first columns get codes from their ranges */
 } Learning;
 
 static FakeTable table;
 static long wrong_prefix,
 			complete;
 static bool has_dictionary,
-			has_beginnings;
+			has_beginnings,
+			has_ranges;
 
 static void
 learn_table(void *arg)
@@ -282,6 +283,7 @@ learn_table(void *arg)
 	for (int i = 0; i < spec->ncols; i++)
 		has_dictionary |= spec->cols[i].dictionary != NULL;
 	has_beginnings = spec->beginnings != NULL;
+	has_ranges = spec->ranges != NULL;
 	wrong_prefix = complete = 0;
 	ws_sort_entries(entries, table.n, false);
 	for (Size i = 1; i < table.n; i++)
@@ -307,7 +309,7 @@ check_learning(void)
 	static const Learning learnings[] = {
 		{FAKE_COMPARATOR, 7, true, false}, {FAKE_COMPARATOR, 2000, true, false},
 		{FAKE_COMPARATOR, 1 << 30, false, false},
-		{FAKE_COMPARATOR_BEHIND, 7, true, false}, {FAKE_COMPARATOR_BEHIND, 1 << 30, false, false},
+		{FAKE_COMPARATOR_BEHIND, 7, true, true}, {FAKE_COMPARATOR_BEHIND, 1 << 30, false, false},
 		{FAKE_GUESS, 7, true, false},
 		{FAKE_DEAR, 7, true, false}, {FAKE_DEAR, 2000, true, false}, {FAKE_DEAR, 1 << 30, false, false},
 		{FAKE_CODED, 7, true, false}, {FAKE_CODED, 1 << 30, false, false},
@@ -323,11 +325,13 @@ check_learning(void)
 		fake_fill(&table, &fake_keys[l->kind], 10000, l->distinct);
 		if (!server_try(learn_table, (void *) l))
 			server_die("%s: %s", fake_keys[l->kind].name, server.message);
-		CHECK(has_dictionary == l->expected && has_beginnings == l->beginnings && wrong_prefix == 0 &&
+		CHECK(has_dictionary == l->expected && has_ranges == l->ranges && !has_beginnings && wrong_prefix == 0 &&
 			  server_left() == NULL,
-			  "%s of %llu values: %s dictionary, %s beginnings, prefixes tell the order (%ld wrong), %ld all of it",
+			  "%s of %llu values: %s dictionary, %s ranges, prefixes tell the order (%ld wrong), %ld all of it",
 			  fake_keys[l->kind].name, (unsigned long long) l->distinct, has_dictionary ? "a" : "no",
-			  has_beginnings ? "codes for" : "no", wrong_prefix, complete);
+			  has_ranges ? "codes from" : "no", wrong_prefix, complete);
+		if (l->ranges && l->distinct == 7)
+			CHECK(complete == table.n - 1, "codes from ranges of all columns tell whole keys");
 		if (l->kind == FAKE_CODED)
 			CHECK(complete == (has_dictionary ? table.n - 1 : 0), "codes of all columns tell whole keys");
 		fake_free(&table);
