@@ -225,7 +225,8 @@ close_piece(WsFormation *f)
 	p->n = f->map->count - (p->entries - f->map->entries);
 	Assert(p->n <= room);
 	p->closed = ++f->closed;
-	p->sorted = p->settled = p->write = false;
+	p->sorted = p->settled = f->in_order;
+	p->write = false;
 	return p;
 }
 
@@ -364,15 +365,6 @@ ws_formation_make_room(WsFormation *f)
 	return true;
 }
 
-/* Have there come to be so many runs of level 0 that they should be merged? */
-bool
-ws_formation_is_crowded(const WsFormation *f)
-{
-	/* so that what is in the IndexMap still finds room among fan_in */
-	return f->overflowed &&
-		ws_formation_runs_of_level(f, 0) > Max(1, f->fan_in - 2 * f->npieces + 1);
-}
-
 /* Writes all that is in the IndexMap, whose memory is free then, until ws_formation_resume. */
 void
 ws_formation_empty(WsFormation *f)
@@ -506,6 +498,7 @@ split_last(WsFormation *f, WsPiece *last, bool write)
 	memset(first, 0, sizeof(WsPiece));
 	first->entries = last->entries;
 	first->closed = last->closed;
+	first->sorted = first->settled = last->sorted;
 	if (f->helper == NULL || !f->overflowed || f->source != NULL || last->n < SHARED_ENTRIES)
 		return first;
 	/* less than half if it has more to do; vqsort wants 64 bytes */
@@ -558,7 +551,8 @@ ws_formation_end(WsFormation *f, bool whole, Size reading)
 	WsPiece    *first = split_last(f, last, !keep);
 
 	/* the helper may be busy with what came before: not with this */
-	ws_sort_entries(last->entries, last->n, f->vectorised);
+	if (!last->sorted)
+		ws_sort_entries(last->entries, last->n, f->vectorised);
 	last->sorted = true;
 	if (keep)
 	{
@@ -576,7 +570,7 @@ ws_formation_end(WsFormation *f, bool whole, Size reading)
 	{
 		for (int i = 0; i <= f->current; i++)
 			finish_piece(f, piece(f, i));
-		if (whole && f->current > 0)
+		if (whole && f->current > 0 && !f->in_order)
 		{
 			ws_sort_entries(map->entries, map->count, f->vectorised);
 			settle(f, map->entries, map->count);

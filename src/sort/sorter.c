@@ -99,9 +99,12 @@ travel(WsSorter *sorter)
 	WsFormation *f = sorter->formation;
 	WsStore    *store = sorter->store;
 	Size		row;
-	const WsRowSource *source = store->ops->depart(store, &row);
-	WsRowBudget b = ws_budget_rows(&sorter->budget, row, sorter->entry_bytes, false);
+	const WsRowSource *source;
+	WsRowBudget b;
 
+	ws_order_end(sorter);
+	source = store->ops->depart(store, &row);
+	b = ws_budget_rows(&sorter->budget, row, sorter->entry_bytes, false);
 	if (sorter->on_disk)
 	{
 		ws_formation_flush(f);
@@ -176,6 +179,12 @@ ws_sorter_put(WsSorter *sorter, TupleTableSlot *slot)
 	const bool *isnull;
 	uint64		pointer;
 
+	if (f->in_order)
+	{
+		ws_key_fetch(sorter->fetch, slot, &values, &isnull);
+		if (unlikely(!ws_order_goes_on(sorter, values, isnull)))
+			ws_order_end(sorter);
+	}
 	if (unlikely(sorter->store->full) || (unlikely(!sorter->on_disk) &&
 		 sorter->store->in_memory + (f->map->count + 1) * sorter->entry_bytes > sorter->budget.shared))
 		make_way(sorter);
@@ -191,6 +200,8 @@ ws_sorter_put(WsSorter *sorter, TupleTableSlot *slot)
 		if (f->map->count == sorter->learns || sorter->store->in_memory > sorter->budget.shared / 2)
 			ws_sorter_learn(sorter);
 	}
+	else if (f->in_order)
+		ws_formation_add(f, ws_entry_make(0, pointer));
 	else if (f->queue != NULL && !isnull[sorter->first_key] &&
 		ws_keyqueue_put(f->queue, values[sorter->first_key], ws_formation_place(f)))
 		ws_formation_add(f, ws_entry_make(0, pointer));
