@@ -142,8 +142,8 @@ is_less(const WsOrder *order, const Datum *values, const bool *isnull)
 	for (int c = 0; c < spec->ncols; c++)
 	{
 		int			att = spec->cols[c].attno - 1;
-		int			cmp = ApplySortComparator(order->last[c], order->last_null[c], values[att], isnull[att],
-											  &spec->compare[c]);
+		int			cmp = ApplySortComparator(order->last[c], order->last_null[c],
+										  values[att], isnull[att], &spec->compare[c]);
 
 		if (cmp != 0)
 			return cmp > 0;
@@ -264,7 +264,7 @@ older_first(const void *a, const void *b)
 	return (x->number > y->number) - (x->number < y->number);
 }
 
-/* Puts the entries of a run, with their prefixes, into the IndexMap.  Raises what reading and writing raises. */
+/* Puts the entries of a run, with their prefixes, into the IndexMap.  Raises what reading and writing do. */
 static void
 rework_run(WsSorter *sorter, const WsRun *run, char *block, WsKeySlot *slot)
 {

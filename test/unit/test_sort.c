@@ -225,7 +225,8 @@ sort_rows(void *arg)
 	}
 	ws_sort_perform(sort);
 	/* keys that are learnt from are not made as long as rows come in order */
-	wrong += sort->sorter->formation->in_order != (c.in_order > 0 && first_displaced() == c.n);
+	if (ALLOWANCE == PG_INT64_MAX && !AGAIN && c.in_order > 0)
+		wrong += sort->sorter->formation->in_order != (first_displaced() == c.n);
 	if (c.random_access)
 		scroll(sort, &slot);
 	while ((!c.half || place <= c.n / 2) && ws_sort_get(sort, true, &slot))
