@@ -59,3 +59,16 @@ fault('nothing is certain before a guess behind a code', FILE,
 FILE = 'key/normalize.c'
 fault('gap goes on', FILE, 'if (ws_code_is_exact(code))\nreturn true;', 'return true;',
       'unit:test_dictionary t:libc')
+
+# --- rows in order ----------------------------------------------------------------
+
+FILE = 'sort/order.c'
+fault('a row that is less follows', FILE, 'return cmp > 0;', 'return false;', 'unit:test_sort t:in_order')
+fault('the last key stays the first', FILE, 'return !less && remember(order, &sorter->account, values, isnull);',
+      'return !less;', 'unit:test_sort t:in_order')
+fault('runs without prefixes are merged with others', FILE, 'f->nruns = 0;', '{}', 'unit:test_sort t:in_order')
+fault('pieces are in order by what is no prefix', FILE,
+      'ws_sort_entries(f->pieces[i]->entries, f->pieces[i]->n, f->vectorised);', '{}',
+      reason='they came in order: only guesses that are wrong are in another')
+fault('runs begin with the youngest', FILE, 'return y->level - x->level;', 'return x->level - y->level;',
+      'unit:test_sort', 'Rows with equal keys: whichever came first.')
