@@ -219,6 +219,19 @@ end_waiting(WsMerge *merge)
 }
 
 /*
+ * Says, before ws_merge_start, that entries have no prefixes because their rows came in order: pointers are
+ * their order, and nothing is tied.
+ */
+void
+ws_merge_in_order(WsMerge *merge)
+{
+	merge->tree.tie = NULL;
+	merge->tied = NULL;
+	merge->tie_context = NULL;	/* a helper may be reading */
+	merge->stream.helper_safe = merge->reader == NULL || merge->reader->helper_safe;
+}
+
+/*
  * Reads the first entry of every source and plays the first matches.  Not
  * called if the merge gathers.
  */

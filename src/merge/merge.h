@@ -63,6 +63,7 @@ extern bool ws_merge_verify(WsMerge *merge);
 extern void ws_merge_slice(WsMerge *merge, int source, const WsEntry *entries, Size n);
 extern void ws_merge_run(WsMerge *merge, int source, const WsRun *run, char *buffer);
 extern void ws_merge_rows(WsMerge *merge, int source, WsRowsIn *rows, int run, const WsRun *described);
+extern void ws_merge_in_order(WsMerge *merge);
 extern void ws_merge_start(WsMerge *merge);
 extern void ws_merge_free(WsMerge *merge);
 

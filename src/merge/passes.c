@@ -79,6 +79,8 @@ merge_runs(WsPasses *p, int n, bool as_guessed)
 
 	for (int i = 0; i < n; i++)
 		ws_merge_run(merge, i, &f->runs[i], buffers + i * f->block_size);
+	if (f->in_order)
+		ws_merge_in_order(merge);
 	if (f->nkept > 0)
 	{
 		ws_merge_slice(merge, n, f->map->entries, f->kept[0]);
@@ -320,7 +322,7 @@ ws_passes_stream(WsPasses *p, bool random_access)
 {
 	WsFormation *f = p->formation;
 
-	if (f->nruns == 0 && (random_access || f->map->count <= f->piece) && f->nkept == 0)
+	if (f->nruns == 0 && (random_access || f->in_order || f->map->count <= f->piece) && f->nkept == 0)
 		return ws_stream_of_array(f->map, f->map->count);
 	if (random_access)
 		return single_run(p);

@@ -217,7 +217,8 @@ close_piece(WsFormation *f)
 	p->n = f->map->count - (p->entries - f->map->entries);
 	Assert(p->n <= room);
 	p->closed = ++f->closed;
-	p->sorted = p->settled = p->write = false;
+	p->sorted = p->settled = f->in_order;
+	p->write = false;
 	return p;
 }
 
@@ -356,15 +357,6 @@ ws_formation_make_room(WsFormation *f)
 	return true;
 }
 
-/* Have there come to be so many runs of level 0 that they should be merged? */
-bool
-ws_formation_is_crowded(const WsFormation *f)
-{
-	/* so that what is in the IndexMap still finds room among fan_in */
-	return f->overflowed &&
-		ws_formation_runs_of_level(f, 0) > Max(1, f->fan_in - 2 * f->npieces + 1);
-}
-
 /* Writes all that is in the IndexMap, whose memory is free then, until ws_formation_resume. */
 void
 ws_formation_empty(WsFormation *f)
@@ -498,6 +490,7 @@ split_last(WsFormation *f, WsPiece *last, bool write)
 	memset(first, 0, sizeof(WsPiece));
 	first->entries = last->entries;
 	first->closed = last->closed;
+	first->sorted = first->settled = last->sorted;
 	if (f->helper == NULL || !f->overflowed || f->source != NULL || f->bound != NULL ||
 		last->n < SHARED_ENTRIES)
 		return first;
@@ -569,7 +562,7 @@ ws_formation_end(WsFormation *f, bool whole, Size reading)
 	{
 		for (int i = 0; i <= f->current; i++)
 			finish_piece(f, piece(f, i));
-		if (whole && f->current > 0)
+		if (whole && f->current > 0 && !f->in_order)
 		{
 			ws_sort_entries(map->entries, map->count, f->vectorised);
 			settle(f, map->entries, map->count);

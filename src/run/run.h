@@ -311,6 +311,7 @@ typedef struct WsFormation
 	int			current;		/* the one that is being filled */
 	Size		end;			/* of the current piece, in entries of the map */
 	bool		overflowed;		/* the IndexMap has been full: pieces are written */
+	bool		in_order;		/* rows come in order: entries have no prefixes, and need none */
 	WsGuesses	guesses;		/* in the prefixes of what is to be merged */
 	WsPiece		front;			/* the beginning of the last piece, when that is split */
 	WsHelper   *helper;			/* sorts and writes pieces, or NULL */

@@ -107,3 +107,12 @@ ws_formation_runs_of_level(const WsFormation *f, int level)
 		n += f->runs[i].level == level;
 	return n;
 }
+
+/* Have there come to be so many runs of level 0 that they should be merged? */
+bool
+ws_formation_is_crowded(const WsFormation *f)
+{
+	/* so that what is in the IndexMap still finds room among fan_in */
+	return f->overflowed &&
+		ws_formation_runs_of_level(f, 0) > Max(1, f->fan_in - 2 * f->npieces + 1);
+}

@@ -29,6 +29,7 @@ ws_sorter_begin_learning(WsSorter *sorter)
 		return;
 	sorter->learns = Min(WS_LEARN_ROWS, sorter->formation->end);
 	use_for_codes(sorter, sorter->request->memory / CODES_SHARE);
+	sorter->order = ws_order_create(sorter);
 }
 
 /*
@@ -41,6 +42,7 @@ ws_sorter_learn(WsSorter *sorter)
 	WsFormation *f = sorter->formation;
 	Size		used = Min(sorter->account.now, sorter->request->memory);
 	Size		bytes;
+	bool		in_order;
 
 	if (sorter->learns == 0)
 		return;
@@ -50,6 +52,7 @@ ws_sorter_learn(WsSorter *sorter)
 		use_for_codes(sorter, 0);
 		return;
 	}
+	in_order = ws_order_holds(sorter);
 	bytes = ws_key_learn(sorter->spec, sorter->store->keys, f->map->entries, f->map->count,
 						 sorter->for_codes, sorter->request->memory - used, &sorter->account);
 	/* the rest is divided by pages */
@@ -57,6 +60,7 @@ ws_sorter_learn(WsSorter *sorter)
 	if (!sorter->spec->first_alone)
 		f->queue = NULL;
 	sorter->learnt = ws_key_learnt(sorter->spec);
+	ws_order_begin(sorter, in_order);
 }
 
 /* Gives back the memory of entries, which nobody reads any more, and of codes in them. */

@@ -107,9 +107,12 @@ travel(WsSorter *sorter)
 	WsFormation *f = sorter->formation;
 	WsStore    *store = sorter->store;
 	Size		row;
-	const WsRowSource *source = store->ops->depart(store, &row);
-	WsRowBudget b = ws_budget_rows(&sorter->budget, row, sorter->entry_bytes, false);
+	const WsRowSource *source;
+	WsRowBudget b;
 
+	ws_order_end(sorter);
+	source = store->ops->depart(store, &row);
+	b = ws_budget_rows(&sorter->budget, row, sorter->entry_bytes, false);
 	if (sorter->on_disk)
 	{
 		ws_formation_flush(f);
@@ -184,10 +187,23 @@ ws_sorter_put(WsSorter *sorter, TupleTableSlot *slot)
 	const bool *isnull;
 	WsEntry		entry;
 	uint64		pointer;
-	bool		bounded = sorter->bound != NULL && sorter->bound->known;
+	bool		bounded = sorter->bound != NULL && sorter->bound->known && !f->in_order;
 
 	ws_key_fetch(sorter->fetch, slot, &values, &isnull);
-	if (unlikely(bounded))
+	if (f->in_order)
+	{
+		bool		enough = sorter->bound != NULL && f->stats.entries >= sorter->bound->rows;
+
+		if (unlikely(!ws_order_goes_on(sorter, values, isnull, !enough)))
+			ws_order_end(sorter);
+		else if (enough)
+		{
+			sorter->bound->passed++;
+			MemoryContextSwitchTo(old);
+			return;
+		}
+	}
+	else if (unlikely(bounded))
 	{
 		entry = ws_key_entry(sorter->spec, values, isnull, 0);
 		if (ws_bound_passes(sorter->bound, entry))
@@ -216,6 +232,8 @@ ws_sorter_put(WsSorter *sorter, TupleTableSlot *slot)
 		if (f->map->count == sorter->learns || sorter->store->in_memory > sorter->budget.shared / 2)
 			ws_sorter_learn(sorter);
 	}
+	else if (f->in_order)
+		ws_formation_add(f, ws_entry_make(0, pointer));
 	else if (f->queue != NULL && !isnull[sorter->first_key] &&
 		ws_keyqueue_put(f->queue, values[sorter->first_key], ws_formation_place(f)))
 		ws_formation_add(f, ws_entry_make(0, pointer));

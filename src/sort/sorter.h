@@ -25,6 +25,8 @@ typedef struct WsSortStats
 	WsLearnt	learnt;
 } WsSortStats;
 
+typedef struct WsOrder WsOrder;
+
 typedef struct WsSorter
 {
 	MemoryContext context;
@@ -43,6 +45,7 @@ typedef struct WsSorter
 	Size		learns;			/* rows whose entries have no prefix yet come to so many; 0: none */
 	Size		for_codes;		/* bytes of the memory for codes of values */
 	WsLearnt	learnt;
+	WsOrder    *order;			/* rows may come in order; NULL: they do not */
 	bool		on_disk;		/* temporary files are used */
 	bool		travels;		/* rows travel inside runs */
 	uint32		turns;			/* pieces that have been turned to, then */
@@ -69,5 +72,12 @@ extern void ws_sorter_destroy(WsSorter *sorter);
 extern void ws_sorter_begin_learning(WsSorter *sorter);
 extern void ws_sorter_learn(WsSorter *sorter);
 extern void ws_sorter_end_entries(WsSorter *sorter);
+
+/* ---- order.c: rows that come in order ---- */
+extern WsOrder *ws_order_create(const WsSorter *sorter);
+extern bool ws_order_holds(WsSorter *sorter);
+extern void ws_order_begin(WsSorter *sorter, bool holds);
+extern bool ws_order_goes_on(WsSorter *sorter, const Datum *values, const bool *isnull, bool kept);
+extern void ws_order_end(WsSorter *sorter);
 
 #endif							/* WS_SORTER_H */

@@ -116,3 +116,16 @@ fault('a sort of fewer rows read again', FILE, '(sorted > 0 && (wanted == 0 || w
 FILE = 'plan/finish.c'
 fault('WITH TIES taken for a bound', FILE, '((Limit *) plan)->limitOption == LIMIT_OPTION_COUNT)', 'true)',
       'sql:limits')
+
+# --- rows in order ----------------------------------------------------------------
+
+FILE = 'sort/order.c'
+fault('a row that is less follows', FILE, 'return cmp > 0;', 'return false;', 'unit:test_sort t:in_order')
+fault('the last key stays the first', FILE, 'return !less && (!kept || remember(order, &sorter->account, values, isnull));',
+      'return !less;', 'unit:test_sort t:in_order')
+fault('runs without prefixes are merged with others', FILE, 'f->nruns = 0;', '{}', 'unit:test_sort t:in_order')
+fault('pieces are in order by what is no prefix', FILE,
+      'ws_sort_entries(f->pieces[i]->entries, f->pieces[i]->n, f->vectorised);', '{}',
+      reason='they came in order: only guesses that are wrong are in another')
+fault('runs begin with the youngest', FILE, 'return y->level - x->level;', 'return x->level - y->level;',
+      'unit:test_sort', 'Rows with equal keys: whichever came first.')

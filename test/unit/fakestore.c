@@ -61,10 +61,11 @@ fake_compare(Datum x, Datum y, SortSupport ssup)
 static int
 compare_texts(Datum x, Datum y)
 {
-	const char *a = VARDATA_ANY((struct varlena *) DatumGetPointer(x));
-	const char *b = VARDATA_ANY((struct varlena *) DatumGetPointer(y));
+	Size		n = VARSIZE_ANY_EXHDR(DatumGetPointer(x));
+	Size		m = VARSIZE_ANY_EXHDR(DatumGetPointer(y));
+	int			cmp = memcmp(VARDATA_ANY(DatumGetPointer(x)), VARDATA_ANY(DatumGetPointer(y)), Min(n, m));
 
-	return strcmp(a, b);
+	return cmp != 0 ? cmp : (n > m) - (n < m);
 }
 
 static int

@@ -16,6 +16,7 @@
 #include "../../src/sort/budget.c"
 #include "../../src/sort/sorter.c"
 #include "../../src/sort/learn.c"
+#include "../../src/sort/order.c"
 #include "../../src/sort/again.c"
 #include "tableorder.c"
 
@@ -47,6 +48,7 @@ typedef struct Case
 	bool		random_access;
 	bool		early;			/* the reader reads when it is asked to */
 	bool		half;			/* read only half of it */
+	Size		in_order;		/* so many rows, the first ones, come in order */
 } Case;
 
 static Case c;
@@ -64,6 +66,32 @@ static long wrong;
 static Size left_behind;		/* bytes that a sort's end has left */
 static WsSortStats stats;
 
+/* Puts the first rows into order. */
+static void
+put_in_order(const FakeKey *key)
+{
+	FakeTable	first = table;
+	uint32	   *sorted;
+	Datum	   *values;
+	bool	   *isnull;
+	Size		row = table.ncols;
+
+	first.n = c.in_order;
+	sorted = fake_sorted(&first, key);
+	values = malloc(first.n * row * sizeof(Datum));
+	isnull = malloc(first.n * row * sizeof(bool));
+	for (Size i = 0; i < first.n; i++)
+	{
+		memcpy(values + i * row, table.values + sorted[i] * row, row * sizeof(Datum));
+		memcpy(isnull + i * row, table.isnull + sorted[i] * row, row * sizeof(bool));
+	}
+	memcpy(table.values, values, first.n * row * sizeof(Datum));
+	memcpy(table.isnull, isnull, first.n * row * sizeof(bool));
+	free(sorted);
+	free(values);
+	free(isnull);
+}
+
 static void
 prepare(Case wanted)
 {
@@ -71,6 +99,8 @@ prepare(Case wanted)
 
 	c = wanted;
 	fake_fill(&table, key, c.n, c.distinct);
+	if (c.in_order > 0)
+		put_in_order(key);
 	order = fake_sorted(&table, key);
 	for (int i = 0; i < key->ncols; i++)
 	{
@@ -163,6 +193,17 @@ scroll(WsSort *sort, TupleTableSlot *slot)
 	ws_sorter_rewind(sort->sorter);
 }
 
+/* The number of the first row that is not where it came; c.n if there is none. */
+static Size
+first_displaced(void)
+{
+	Size		i = 0;
+
+	while (i < c.n && order[i] == i)
+		i++;
+	return i;
+}
+
 static void
 sort_rows(void *arg)
 {
@@ -183,6 +224,9 @@ sort_rows(void *arg)
 		ws_sort_put(sort, &slot);
 	}
 	ws_sort_perform(sort);
+	/* keys that are learnt from are not made as long as rows come in order */
+	if (ALLOWANCE == PG_INT64_MAX && !AGAIN && c.in_order > 0)
+		wrong += sort->sorter->formation->in_order != (first_displaced() == c.n);
 	if (c.random_access)
 		scroll(sort, &slot);
 	while ((!c.half || place <= c.n / 2) && ws_sort_get(sort, true, &slot))
@@ -267,6 +311,28 @@ sorts(int kind, int threads, bool random_access)
 	k.n = 20000;
 	expect(k, true);
 	fake_store_keeps = false;
+}
+
+/* Rows that come in order, all of them, or the first ones. */
+static void
+in_order(int kind, int threads, bool random_access)
+{
+	Case		k = {.what = "in order", .kind = kind, .distinct = UINT64CONST(1) << 31, .expected = 10,
+		.memory = 64 * 1024, .threads = threads, .random_access = random_access, .early = true};
+	const Size	counts[] = {300, 6000, 20000};
+
+	for (int i = 0; i < lengthof(counts); i++)
+	{
+		k.n = counts[i];
+		k.memory = i == 2 ? 256 * 1024 : 64 * 1024;
+		for (int part = 1; part <= 4; part++)
+		{
+			k.in_order = k.n * part / 4;
+			expect(k, i > 0);
+			k.in_order = k.n - part;
+			expect(k, i > 0);
+		}
+	}
 }
 
 /* A fault at every call, for every n until there was none. */
@@ -373,6 +439,10 @@ main(void)
 			for (int kind = random_access * 2; kind < FAKE_KEYS; kind++)
 				if (kind % 2 == 0 || (SCALE == 1 && !random_access))
 					sorts(kind, threads, random_access);
+	if (ALLOWANCE != 0 && !AGAIN)
+		for (int kind = FAKE_BYTES; kind < FAKE_KEYS; kind++)
+			for (int way = 0; way < 4; way++)
+				in_order(kind, way % 2, way / 2);
 	for (large.threads = 0; large.threads < 2; large.threads++)
 		expect(large, true);
 	large.threads = 1;
