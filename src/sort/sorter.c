@@ -185,7 +185,7 @@ ws_sorter_put(WsSorter *sorter, TupleTableSlot *slot)
 	WsFormation *f = sorter->formation;
 	const Datum *values;
 	const bool *isnull;
-	WsEntry		entry;
+	WsEntry		entry = {0, 0};
 	uint64		pointer;
 	bool		bounded = sorter->bound != NULL && sorter->bound->known && !f->in_order;
 
