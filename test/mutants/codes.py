@@ -127,5 +127,3 @@ fault('runs without prefixes are merged with others', FILE, 'f->nruns = 0;', '{}
 fault('pieces are in order by what is no prefix', FILE,
       'ws_sort_entries(f->pieces[i]->entries, f->pieces[i]->n, f->vectorised);', '{}',
       reason='they came in order: only guesses that are wrong are in another')
-fault('runs begin with the youngest', FILE, 'return y->level - x->level;', 'return x->level - y->level;',
-      'unit:test_sort', 'Rows with equal keys: whichever came first.')

@@ -317,8 +317,8 @@ sorts(int kind, int threads, bool random_access)
 static void
 in_order(int kind, int threads, bool random_access)
 {
-	Case		k = {.what = "in order", .kind = kind, .distinct = UINT64CONST(1) << 31, .expected = 10,
-		.memory = 64 * 1024, .threads = threads, .random_access = random_access, .early = true};
+	Case		k = {.what = "in order", .kind = kind, .expected = 10, .threads = threads,
+	.random_access = random_access, .early = true};
 	const Size	counts[] = {300, 6000, 20000};
 
 	for (int i = 0; i < lengthof(counts); i++)
@@ -327,6 +327,7 @@ in_order(int kind, int threads, bool random_access)
 		k.memory = i == 2 ? 256 * 1024 : 64 * 1024;
 		for (int part = 1; part <= 4; part++)
 		{
+			k.distinct = part % 2 == 0 ? 100 : UINT64CONST(1) << 31;
 			k.in_order = k.n * part / 4;
 			expect(k, i > 0);
 			k.in_order = k.n - part;
