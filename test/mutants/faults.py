@@ -237,8 +237,8 @@ fault('a piece skipped where memory ends', FILE,
       'int			next = (f->current + 1) % f->npieces;', 'unit:test_formation')
 fault('pieces left behind', FILE,
       'f->pieces[i]->entries = f->map->entries + (f->pieces[i]->entries - before);', '{}', 'sql:threads')
-fault('whole of two pieces', FILE, 'if (whole && f->current > 0)', 'if (whole && f->current > 1)',
-      'sql:cursors')
+fault('whole of two pieces', FILE, 'if (whole && f->current > 0 && !f->in_order)',
+      'if (whole && f->current > 1 && !f->in_order)', 'sql:cursors')
 fault('memory of ties forgotten', FILE,
       'capacity = bytes / (sizeof(WsEntry) + ws_ties_bytes_per_entry(f->spec));',
       'capacity = bytes / sizeof(WsEntry);', 't:accounting')
@@ -283,8 +283,8 @@ fault('oldest runs first', FILE, 'return (x->number < y->number) - (x->number > 
 fault('one run too many', FILE, 'while (f->nruns > f->fan_in)', 'while (f->nruns > f->fan_in + 8)',
       't:accounting sql:merge')
 fault('merged into the same level', FILE,
-      'run = write_merged(f, merge_runs(p, n, false), entries, level + 1);',
-      'run = write_merged(f, merge_runs(p, n, false), entries, level);', 'sql:edges')
+      'run = write_merged(p, merge_runs(p, n, false), level + 1);',
+      'run = write_merged(p, merge_runs(p, n, false), level);', 'sql:edges')
 FILE = 'merge/stream.c'
 fault('run read past its block', FILE, 'n = Min(n - first, max - done);', 'n = Min(n, max - done);',
       'sql:cursors')
@@ -490,8 +490,8 @@ fault('run block beside the budget', FILE, 'b.entries = rest - Min(b.block, rest
 
 FILE = 'exec/node.c'
 fault('chgParam not looked at', FILE,
-      'if (outer->chgParam != NULL || !state->request->random_access)',
-      'if (!state->request->random_access)', 'sql:edges')
+      'if (outer->chgParam != NULL || !state->request->random_access ||',
+      'if (!state->request->random_access ||', 'sql:edges')
 fault('input read backward', FILE, 'estate->es_direction = ForwardScanDirection;', '', 'sql:cursors',
       'a cursor begins forward, and ExecSubPlan sets the direction: no plan asks first for a row backward')
 fault('input not rescanned', FILE, 'if (outer->chgParam == NULL)\nExecReScan(outer);',
