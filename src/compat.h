@@ -341,6 +341,20 @@ ws_explain_prefix(ExplainState *es)
 #define ws_executor_run(desc)	ExecutorRun((desc), ForwardScanDirection, 0, true)
 #endif
 
+/* Plans a query, without an EXPLAIN, of which 19 tells the planner.  With tcop/tcopprot.h. */
+#if PG_VERSION_NUM >= 190000
+#define ws_plan_query(query, text, options) pg_plan_query((query), (text), (options), NULL, NULL)
+#else
+#define ws_plan_query(query, text, options) pg_plan_query((query), (text), (options), NULL)
+#endif
+
+/* Seconds that a node took, all below it included: 19 has them as the system's clock does. */
+#if PG_VERSION_NUM >= 190000
+#define ws_node_seconds(node)	INSTR_TIME_GET_DOUBLE((node)->instrument->instr.total)
+#else
+#define ws_node_seconds(node)	((node)->instrument->total)
+#endif
+
 /* What a tuple in the memory of core's sort takes beside itself: the header of a chunk. */
 #if PG_VERSION_NUM >= 170000
 #define WS_CORE_CHUNK		0
@@ -372,6 +386,15 @@ ws_explain_prefix(ExplainState *es)
 #define WS_INIT_PARAMETER
 #define WS_INIT_ARGUMENT
 #define ws_segment(name, bytes, init, found) ((void) (found), (void *) NULL)
+#endif
+
+/* A new tranche of locks: 19 is told its name once, before each backend told it.  With storage/lwlock.h. */
+#if PG_VERSION_NUM >= 190000
+#define ws_new_tranche(name)			LWLockNewTrancheId(name)
+#define ws_register_tranche(id, name)	((void) 0)
+#else
+#define ws_new_tranche(name)			LWLockNewTrancheId()
+#define ws_register_tranche(id, name)	LWLockRegisterTranche((id), (name))
 #endif
 
 /* The number of this backend, from 0; below MaxBackends.  With storage/proc.h. */

@@ -29,6 +29,7 @@
 #include "utils/builtins.h"
 #include "utils/jsonb.h"
 #include "utils/resowner.h"
+#include "utils/tuplestore.h"
 
 /* The settings for which both sorts are forecast, kB. */
 static const int settings[] = {4 * 1024, 16 * 1024, 64 * 1024, 256 * 1024, 1024 * 1024};
@@ -164,7 +165,7 @@ static double
 seconds_of(PlanState *node)
 {
 	InstrEndLoop(node->instrument);
-	return node->instrument->total;
+	return ws_node_seconds(node);
 }
 
 /* Takes what was measured into the facts, and how long the sort took. */
@@ -334,7 +335,7 @@ static void
 advise(const char *text, bool run, ReturnSetInfo *result)
 {
 	Query	   *query = ws_accept_query(text);
-	PlannedStmt *stmt = pg_plan_query(query, text, run ? 0 : CURSOR_OPT_PARALLEL_OK, NULL);
+	PlannedStmt *stmt = ws_plan_query(query, text, run ? 0 : CURSOR_OPT_PARALLEL_OK);
 	QueryDesc  *desc;
 	List	   *sorts = NIL;
 	ListCell   *lc;

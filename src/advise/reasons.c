@@ -14,6 +14,7 @@
 #include "optimizer/cost.h"
 #include "tcop/tcopprot.h"
 #include "utils/builtins.h"
+#include "utils/tuplestore.h"
 
 /* What was noted of a sort: refusals, or else costs; NULL if there is nothing. */
 static char *

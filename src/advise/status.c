@@ -23,6 +23,7 @@
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/rel.h"
+#include "utils/tuplestore.h"
 
 /* effective_cache_size that is so many times the memory there is gets a hint. */
 #define FAR_ABOVE		2

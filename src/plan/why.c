@@ -158,7 +158,7 @@ ws_plan_with_notes(Query *query, const char *text, List **notes)
 	explained = &this;
 	PG_TRY();
 	{
-		stmt = pg_plan_query(query, text, CURSOR_OPT_PARALLEL_OK, NULL);
+		stmt = ws_plan_query(query, text, CURSOR_OPT_PARALLEL_OK);
 	}
 	PG_FINALLY();
 	{

@@ -61,7 +61,7 @@ initialize(void *arg WS_INIT_PARAMETER)
 	WsShared   *s = arg;
 
 	memset(s, 0, shared_bytes());
-	s->tranche = LWLockNewTrancheId();
+	s->tranche = ws_new_tranche("wiscsort");
 	LWLockInitialize(&s->lock, s->tranche);
 	for (int i = 0; i < WS_STAT_ROWS; i++)
 		SpinLockInit(&s->rows[i].mutex);
@@ -137,7 +137,7 @@ ws_shared(void)
 	}
 	if (shared == NULL || MyProc == NULL)
 		return NULL;
-	LWLockRegisterTranche(shared->tranche, "wiscsort");
+	ws_register_tranche(shared->tranche, "wiscsort");
 	free_my_slots(0, (Datum) 0);
 	before_shmem_exit(free_my_slots, (Datum) 0);
 	ready = true;
