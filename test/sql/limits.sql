@@ -188,12 +188,12 @@ EXECUTE lim (2500);
 EXECUTE lim (3);
 RESET wiscsort.enable;
 DEALLOCATE lim;
--- Not compared with core: for a rescan that asks for more, its workers keep the bound of the first scan
--- (ExecParallelReinitialize leaves tuples_needed as it was), and rows are missing.
-SELECT v.n, s.* FROM (VALUES (3), (2500), (4000)) v(n),
+-- From the most rows to the fewest: for a rescan that asks for more, workers keep the bound of the first scan,
+-- whoever sorts (ExecParallelReinitialize leaves tuples_needed as it was), and rows are missing.
+SELECT v.n, s.* FROM (VALUES (4000), (2500), (3)) v(n),
     LATERAL (SELECT count(*), sum(id), max(k) FROM (SELECT * FROM wtest.lim ORDER BY k LIMIT v.n) r) s;
 SET max_parallel_workers_per_gather = 0;
 SET wiscsort.enable = off;
-SELECT v.n, s.* FROM (VALUES (3), (2500), (4000)) v(n),
+SELECT v.n, s.* FROM (VALUES (4000), (2500), (3)) v(n),
     LATERAL (SELECT count(*), sum(id), max(k) FROM (SELECT * FROM wtest.lim ORDER BY k LIMIT v.n) r) s;
 DROP TABLE wtest.lim;
