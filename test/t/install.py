@@ -196,6 +196,41 @@ def dropping():
     check(psql('SELECT wiscsort.version()').startswith('wiscsort '), 'restored')
 
 
+OLDER_CONTROL = """default_version = '0.1'
+module_pathname = '$libdir/wiscsort'
+relocatable = false
+schema = wiscsort
+"""
+OLDER_SCRIPT = """CREATE FUNCTION wiscsort.version() RETURNS text LANGUAGE c STABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'wiscsort_version';
+"""
+
+
+def older_build():
+    """A database with the extension as builds before the first release made it, under the same version."""
+    extension = os.path.join(tell('--sharedir'), 'extension')
+    files = {'wiscsort.control': OLDER_CONTROL, 'wiscsort--0.1.sql': OLDER_SCRIPT}
+    for name, older in files.items():
+        os.rename(os.path.join(extension, name), os.path.join(extension, name + '.new'))
+        with open(os.path.join(extension, name), 'w') as f:
+            f.write(older)
+    psql('CREATE DATABASE older')
+    psql('CREATE EXTENSION wiscsort', 'older')
+    for name in files:
+        os.replace(os.path.join(extension, name + '.new'), os.path.join(extension, name))
+    check(psql('SELECT wiscsort.version()', 'older').startswith('wiscsort '), 'an older build: what it has works')
+    check('is already installed' in psql('ALTER EXTENSION wiscsort UPDATE', 'older'), 'its version is the same')
+    check('does not exist' in psql('SELECT * FROM wiscsort.status()', 'older'), 'so it lacks functions')
+    with open(os.path.join(TREE, 'README.md')) as f:
+        told = re.search(r'A build of\s.*?`(DROP EXTENSION[^`]*)`', f.read(), re.S).group(1)
+    said = psql('SET client_min_messages = warning; ' + told, 'older')
+    equal(said.split('\n')[:4], ['SET', 'DROP EXTENSION', 'DROP SCHEMA', 'CREATE EXTENSION'], 'as README tells')
+    check('loaded' in psql('SELECT * FROM wiscsort.status()', 'older'), 'then it has all of them')
+    equal(psql("SELECT count(*) FROM pg_extension_update_paths('wiscsort') WHERE path IS NOT NULL", 'older').strip(),
+          '0', 'there is no version to update from')
+    psql('DROP DATABASE older')
+
+
 def uninstalling():
     """The wrong order, what it breaks, and the way back in; then the right order."""
     make('uninstall', 'DESTDIR=' + place)
@@ -239,4 +274,4 @@ def end():
 
 
 if __name__ == '__main__':
-    common.run([start, five_commands, settings_before_load, lists, status, dropping, uninstalling, end])
+    common.run([start, five_commands, settings_before_load, lists, status, dropping, older_build, uninstalling, end])

@@ -99,6 +99,9 @@ def versions():
     equal(re.search(r"default_version = '(.*)'", read('wiscsort.control')).group(1),
           '.'.join(version.split('.')[:2]), 'wiscsort.control')
     equal(re.search(r'\((.*)-\d+\)', read('debian/changelog')).group(1), version, 'debian/changelog')
+    spec = read('packaging/wiscsort.spec')
+    equal(re.search(r'^Version: +(\S+)', spec, re.M).group(1), version, 'packaging/wiscsort.spec')
+    equal(re.search(r'^%changelog\n.* - (\S+)-\d+$', spec, re.M).group(1), version, 'and its changelog')
     equal(re.search(r'^## (\S+)', read('CHANGELOG.md'), re.M).group(1), version, 'CHANGELOG.md')
 
 
@@ -110,6 +113,35 @@ def debian():
         check(template.replace('PGVERSION', version).strip() in control, 'debian/control: ' + version)
     supported = re.search(r'foreach v,([\d ]+),', read('Makefile')).group(1).split()
     equal(read('debian/pgversions').split(), supported, 'debian/pgversions')
+
+
+def spec():
+    """What the RPM spec names is there, and rpm reads it, where there is one."""
+    text_ = read('packaging/wiscsort.spec')
+    for line in re.findall(r'^%(?:doc|license) (.*)$', text_, re.M):
+        for name in line.split():
+            check(os.path.exists(os.path.join(TREE, name)), 'packaging/wiscsort.spec: ' + name)
+    wanted = set(re.findall(r'^(WITH_\w+) \?=', read('Makefile'), re.M))
+    equal(set(re.findall(r'\b(WITH_\w+)=no', text_)), wanted, 'each optional library can be left out')
+    if not shutil.which('rpmspec'):
+        return common.skip('rpmspec', 'it is not installed')
+    for without in ([], ['--without', 'hwy', '--with', 'tests']):
+        done = subprocess.run(['rpmspec', '-P', '--define', 'pgmajorversion 16'] + without +
+                              [os.path.join(TREE, 'packaging', 'wiscsort.spec')], text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT)
+        check(done.returncode == 0 and 'wiscsort_16' in done.stdout and
+              ('WITH_LIBHWY=no' in done.stdout) == bool(without), 'rpmspec ' + ' '.join(without), done.stdout)
+
+
+def dockerfile():
+    """The Dockerfile copies what is there, and packages of Debian are those of debian/control."""
+    text_ = re.sub(r'\\\n', ' ', read('packaging/Dockerfile'))
+    needed = set(re.findall(r'^ (lib\S+-dev),$', read('debian/control'), re.M))
+    check(needed and needed <= set(text_.split()), 'packaging/Dockerfile has the libraries of debian/control', needed)
+    stages = re.findall(r'^FROM (\S+)(?: AS (\S+))?$', text_, re.M)
+    equal(stages, [('postgres:${PG_MAJOR}', 'build'), ('build', 'demo'), ('postgres:${PG_MAJOR}', '')], 'stages')
+    for name in re.findall(r'^COPY (?!--from)(\S+)', text_, re.M):
+        check(os.path.exists(os.path.join(TREE, name)), 'packaging/Dockerfile: COPY ' + name)
 
 
 def dist():
@@ -139,4 +171,4 @@ def dist():
 
 
 if __name__ == '__main__':
-    common.run([meta, versions, debian, dist])
+    common.run([meta, versions, debian, spec, dockerfile, dist])
