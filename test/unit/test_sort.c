@@ -336,6 +336,29 @@ in_order(int kind, int threads, bool random_access)
 	}
 }
 
+/*
+ * All rows come in order but the last one.  The first rows are learnt from when half the memory is full, or
+ * when the last row finds all of it full: that is some one of these numbers.
+ */
+static void
+all_but_one(int kind, int threads)
+{
+	Case		k = {.what = "all but one in order", .kind = kind, .distinct = UINT64CONST(1) << 31,
+	.memory = 64 * 1024, .expected = 10, .threads = threads};
+	const char *bad = "";
+
+	for (k.n = 100; k.n < 1800 && bad[0] == '\0'; k.n++)
+	{
+		k.in_order = k.n - 1;
+		prepare(k);
+		if (!server_try(sort_rows, NULL) || wrong != 0 || server_left() != NULL)
+			bad = ": wrong";
+		finish();
+	}
+	CHECK(bad[0] == '\0', "%s, %s, %s: up to %zu rows%s", k.what, fake_keys[kind].name,
+		  threads ? "helpers" : "alone", k.n, bad);
+}
+
 /* A fault at every call, for every n until there was none. */
 static void
 with_faults(FaultKind kind, Case wanted)
@@ -444,6 +467,9 @@ main(void)
 		for (int kind = FAKE_BYTES; kind < FAKE_KEYS; kind++)
 			for (int way = 0; way < 4; way++)
 				in_order(kind, way % 2, way / 2);
+	if (ALLOWANCE == PG_INT64_MAX && !AGAIN && SCALE == 1)
+		for (int kind = FAKE_COMPARATOR; kind < FAKE_KEYS; kind++)
+			all_but_one(kind, kind % 2);
 	for (large.threads = 0; large.threads < 2; large.threads++)
 		expect(large, true);
 	large.threads = 1;
