@@ -412,6 +412,16 @@ all_faults(int kind, int threads, bool random_access, bool early)
 	for (FaultKind fault = FAULT_WRITE_EIO; fault < FAULT_KINDS; fault++)
 		if (threads > 0 || (fault != FAULT_HELPER_EIO && fault != FAULT_HELPER_ENOSPC))
 			with_faults(fault, k);
+	if (kind != FAKE_EXACT && AGAIN == false && ALLOWANCE == PG_INT64_MAX)
+	{
+		/* the last row is less than the one before it: runs are read, and written again */
+		k.what = "all but one in order";
+		k.in_order = k.n - 1;
+		for (FaultKind fault = FAULT_WRITE_EIO; fault < FAULT_KINDS; fault++)
+			if (threads > 0 || (fault != FAULT_HELPER_EIO && fault != FAULT_HELPER_ENOSPC))
+				with_faults(fault, k);
+		k.in_order = 0;
+	}
 	/* enough memory to gather */
 	k.what = "one level";
 	k.memory = 80 * 1024;
@@ -481,6 +491,7 @@ main(void)
 	all_faults(FAKE_EXACT, 0, false, false);
 	all_faults(FAKE_EXACT, 1, false, true);
 	all_faults(FAKE_BYTES, 1, false, false);
+	all_faults(FAKE_COMPARATOR, 0, false, false);
 	if (ALLOWANCE == 0 && !AGAIN)
 		ways_to_read();
 	return failures != 0;
