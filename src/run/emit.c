@@ -31,11 +31,11 @@ older_waits(const WsFormation *f, const WsPiece *p)
 bool
 ws_emit_by_helper(WsFormation *f, const WsPiece *p)
 {
-	if (older_waits(f, p))
-		return false;
-	return f->source != NULL ?
+	bool		allowed = f->source != NULL ?
 		ws_file_allow_appending(f->row_home.files, f->row_home.file) :
 		ws_runs_allow_helpers(&f->home, 0);
+
+	return allowed && !older_waits(f, p);
 }
 
 /* Begins the run of a piece, which a helper writes if `helped`. */
