@@ -44,7 +44,7 @@ row_next(WsStream *stream, WsEntry *out, Size max)
 		r->loaded = true;
 	}
 	from = (Size) (stream->taken - r->first_rows[r->block]);
-	n = Min(max, r->n - from);
+	n = Min(max, Min(r->n - from, (Size) (stream->count - stream->taken)));
 	memcpy(out, r->entries + from, n * sizeof(WsEntry));
 	stream->taken += n;
 	return n;

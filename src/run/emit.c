@@ -12,12 +12,12 @@
 
 /*
  * Is an older piece going to be written after what is written now?  Runs are numbered as they are begun,
- * and the numbers of runs of rows say which rows came first.
+ * and the numbers say which rows came first: a merge of some of them takes those of one span of arrival.
  */
 static bool
 older_waits(const WsFormation *f, const WsPiece *p)
 {
-	for (int i = 0; f->source != NULL && i < f->made; i++)
+	for (int i = 0; i < f->made; i++)
 	{
 		const WsPiece *q = f->pieces[i];
 
@@ -31,11 +31,11 @@ older_waits(const WsFormation *f, const WsPiece *p)
 bool
 ws_emit_by_helper(WsFormation *f, const WsPiece *p)
 {
-	if (older_waits(f, p))
-		return false;
-	return f->source != NULL ?
+	bool		allowed = f->source != NULL ?
 		ws_file_allow_appending(f->row_home.files, f->row_home.file) :
 		ws_runs_allow_helpers(&f->home, 0);
+
+	return allowed && !older_waits(f, p);
 }
 
 /* Begins the run of a piece, which a helper writes if `helped`. */

@@ -233,6 +233,13 @@ open_piece(WsFormation *f, int i)
 	f->end = f->map->count + room;
 }
 
+/* Are pieces in the order of their whole keys when they are submitted, so that the helper writes them? */
+static bool
+settles_early(const WsFormation *f)
+{
+	return ws_key_tells_all(f->spec) || f->in_order || (f->bound != NULL && !f->bound->given_up);
+}
+
 /* The IndexMap is full for the first time. */
 static void
 overflow(WsFormation *f)
@@ -242,7 +249,7 @@ overflow(WsFormation *f)
 	for (int i = 0; i < f->current; i++)
 	{
 		finish_piece(f, piece(f, i));
-		if (ws_key_tells_all(f->spec))
+		if (settles_early(f))
 			submit_piece(f, piece(f, i), true);
 	}
 }

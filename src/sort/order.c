@@ -302,6 +302,7 @@ rework_runs(WsSorter *sorter, WsKeySlot *slot)
 {
 	WsFormation *f = sorter->formation;
 	Size		bytes = f->block_size + WS_IO_ALIGN;
+	uint64		taken_in = f->stats.entries;
 	char	   *block;
 	WsRun	   *runs;
 	int			n;
@@ -322,6 +323,8 @@ rework_runs(WsSorter *sorter, WsKeySlot *slot)
 	pfree(block);
 	pfree(runs);
 	ws_account_subtract(&sorter->account, bytes);
+	/* with a bound, some of them have been left out of the runs */
+	f->stats.entries = taken_in;
 }
 
 /* Not all rows come in order: makes the prefixes of those that did.  Nothing to do if that is known. */

@@ -187,10 +187,11 @@ ws_sorter_put(WsSorter *sorter, TupleTableSlot *slot)
 	const bool *isnull;
 	WsEntry		entry = {0, 0};
 	uint64		pointer;
-	bool		bounded = sorter->bound != NULL && sorter->bound->known && !f->in_order;
+	bool		in_order = f->in_order;
+	bool		bounded = sorter->bound != NULL && sorter->bound->known && !in_order;
 
 	ws_key_fetch(sorter->fetch, slot, &values, &isnull);
-	if (f->in_order)
+	if (in_order)
 	{
 		bool		enough = sorter->bound != NULL && f->stats.entries >= sorter->bound->rows;
 
@@ -218,6 +219,13 @@ ws_sorter_put(WsSorter *sorter, TupleTableSlot *slot)
 		make_way(sorter);
 	if (unlikely(!ws_formation_has_room(f)))
 		make_room(sorter);
+	/* that memory is full may have told that the rows before came in order: then this one is the next */
+	if (unlikely(f->in_order && !in_order) && !ws_order_goes_on(sorter, values, isnull, true))
+	{
+		ws_order_end(sorter);
+		if (!ws_formation_has_room(f))
+			make_room(sorter);
+	}
 
 	pointer = sorter->store->ops->put(sorter->store, slot, f->stats.entries);
 	if (unlikely(bounded))

@@ -123,6 +123,10 @@ FILE = 'sort/order.c'
 fault('a row that is less follows', FILE, 'return cmp > 0;', 'return false;', 'unit:test_sort t:in_order')
 fault('the last key stays the first', FILE, 'return !less && (!kept || remember(order, &sorter->account, values, isnull));',
       'return !less;', 'unit:test_sort t:in_order')
+fault('the row that finds memory full is not looked at', 'sort/sorter.c', 'if (unlikely(f->in_order && !in_order) &&',
+      'if (false &&', 'unit:test_sort')
+fault('a younger piece is written first', 'run/emit.c', 'if (q->n > 0 && !q->write && q->closed < p->closed)',
+      'if (f->source != NULL && q->n > 0 && !q->write && q->closed < p->closed)', 'unit:test_sort')
 fault('runs without prefixes are merged with others', FILE, 'f->nruns = 0;', '{}', 'unit:test_sort t:in_order')
 fault('pieces are in order by what is no prefix', FILE,
       'ws_sort_entries(f->pieces[i]->entries, f->pieces[i]->n, f->vectorised);', '{}',
