@@ -214,7 +214,8 @@ sort_input(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *scan, const ch
 		no_sort = NULL;
 		if (table != NULL || spooled != NULL)
 			no_sort = ws_presorted_refusal(root, rel, partial ? rel->partial_pathlist : rel->pathlist,
-										   pathkeys, cheaper(table, spooled), sort->path.total_cost);
+										   pathkeys, ws_any_compared(pathkeys), cheaper(table, spooled),
+										   sort->path.total_cost);
 		if (no_sort != NULL)
 		{
 			ws_note_left(no_sort, input->rows, pathkeys);

@@ -53,6 +53,12 @@ typedef struct WsPageCache
 
 extern const WsPageCache *ws_page_cache(void);
 
+/* ---- rivals.c ---- */
+extern const char *ws_presorted_refusal(PlannerInfo *root, RelOptInfo *rel, List *paths, List *pathkeys,
+										bool compared, Cost cost, Cost core);
+extern Cost ws_rival_cost(PlannerInfo *root, const Path *input, List *pathkeys, const Path *sort,
+						  double wanted);
+
 /* ---- why.c ---- */
 
 /* Of a sort that was left to core. */
@@ -103,8 +109,7 @@ extern const char *ws_comparison_refusal(PlannerInfo *root, List *pathkeys, doub
 extern const char *ws_spool_refusal(const Path *input, List *pathkeys);
 extern const char *ws_table_refusal(const Path *input, List *pathkeys, WsTieKeys ties, const RelOptInfo *rel,
 									Oid relid);
-extern const char *ws_presorted_refusal(PlannerInfo *root, RelOptInfo *rel, List *paths, List *pathkeys,
-										Cost cost, Cost core);
+extern bool ws_any_compared(List *pathkeys);
 extern void ws_cost_sort(PlannerInfo *root, Path *path, const Path *sort, const Path *input,
 						 List *pathkeys, double bound);
 extern void ws_cost_heap_sort(PlannerInfo *root, Path *path, const Path *sort, const Path *input,

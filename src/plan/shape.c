@@ -13,7 +13,7 @@
  *
  * Core charges all comparisons alike, and those by a comparison function too little.  So a sort
  * that needs these is charged just less than core's own: it takes the place of that, and of
- * no other kind of plan.
+ * no other kind of plan but core's parallel sort (rivals.c).
  *-------------------------------------------------------------------------
  */
 #include "plan/plan.h"
@@ -63,9 +63,6 @@
 
 /* Of the rows, those that a LIMIT is taken to ask for if the number is not known (preprocess_limit). */
 #define UNKNOWN_SHARE		0.1
-
-/* Of what core charges for an Incremental Sort beside its input, what it takes. */
-#define INCREMENTAL_SHARE	0.4
 
 static double
 sort_bytes(double rows, int width)
@@ -486,8 +483,9 @@ ws_keys_alone(const Path *input, List *pathkeys)
 	return true;
 }
 
-static bool
-any_compared(List *pathkeys)
+/* Is any of the keys ordered by its comparison function? */
+bool
+ws_any_compared(List *pathkeys)
 {
 	ListCell   *lc;
 
@@ -495,39 +493,6 @@ any_compared(List *pathkeys)
 		if (is_compared(lfirst_node(PathKey, lc)))
 			return true;
 	return false;
-}
-
-/*
- * Do rows that `paths` deliver in the order of the first keys make core's Incremental Sort cheaper
- * than a sort that costs `cost`, and than core's own, which costs `core`?  Then why the sort is left to
- * core, else NULL.
- *
- * What core charges for comparisons is too much where they are of numbers in small groups.  Those by a
- * comparison function are charged too little, so these are taken as they are.
- */
-const char *
-ws_presorted_refusal(PlannerInfo *root, RelOptInfo *rel, List *paths, List *pathkeys, Cost cost, Cost core)
-{
-	double		share = any_compared(pathkeys) ? 1 : INCREMENTAL_SHARE;
-	ListCell   *lc;
-
-	if (ws_debug_force || !enable_incremental_sort)
-		return NULL;
-	foreach(lc, paths)
-	{
-		Path	   *path = lfirst(lc);
-		Path	   *sort;
-		int			presorted;
-
-		if (path->param_info != NULL || IsA(path, CustomPath) ||
-			pathkeys_count_contained_in(pathkeys, path->pathkeys, &presorted) || presorted == 0)
-			continue;
-		sort = (Path *) create_incremental_sort_path(root, rel, path, pathkeys, presorted, -1.0);
-		if (sort->total_cost < core &&
-			path->total_cost + share * (sort->total_cost - path->total_cost) < cost)
-			return "an Incremental Sort of rows in the order of the first keys takes less";
-	}
-	return NULL;
 }
 
 /* Sets the costs of `path`, which does what core's `sort` does. */
@@ -544,12 +509,17 @@ set_costs(PlannerInfo *root, Path *path, const Path *sort, const Path *input, Li
 		c.startup = c.run = 0;
 	path->startup_cost = input->total_cost + c.startup;
 	path->total_cost = path->startup_cost + c.run;
-	if (!ws_debug_force && path->total_cost < sort->total_cost && any_compared(pathkeys))
+	if (!ws_debug_force && path->total_cost < sort->total_cost && ws_any_compared(pathkeys))
 	{
 		/* what is cheaper by its own costs stays so */
-		path->total_cost = sort->total_cost *
-			(JUST_LESS + (1 - JUST_LESS) / 2 * path->total_cost / sort->total_cost);
-		path->startup_cost = Min(path->total_cost, Max(path->startup_cost, JUST_LESS * sort->startup_cost));
+		double		less = JUST_LESS + (1 - JUST_LESS) / 2 * path->total_cost / sort->total_cost;
+		Cost		rival = ws_rival_cost(root, input, pathkeys, sort, shape->wanted);
+
+		rival = Max(rival, path->total_cost);
+		path->startup_cost = Max(path->startup_cost,
+								 JUST_LESS * sort->startup_cost * rival / sort->total_cost);
+		path->total_cost = less * rival;
+		path->startup_cost = Min(path->startup_cost, path->total_cost);
 	}
 }
 

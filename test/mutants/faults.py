@@ -552,9 +552,13 @@ fault('OFFSET not in the bound', FILE,
 fault('TIES have a bound', FILE,
       'if (limit->limitCount == NULL || limit->limitOption == LIMIT_OPTION_WITH_TIES)',
       'if (limit->limitCount == NULL)', 'sql:plans')
-fault('Incremental Sort takes what core charges', 'plan/shape.c',
-      'double		share = any_compared(pathkeys) ? 1 : INCREMENTAL_SHARE;', 'double		share = 1;',
+fault('Incremental Sort takes what core charges', 'plan/rivals.c',
+      'double		share = compared ? 1 : INCREMENTAL_SHARE;', 'double		share = 1;',
       't:left_to_core/other_plans')
+fault('Gather Merge takes what core charges', 'plan/rivals.c', '#define GATHERED_SHARE		0.85',
+      '#define GATHERED_SHARE		1.0', 't:parallel/parallel')
+fault('workers that the scan is dear without', 'plan/rivals.c',
+      'input->total_cost + GATHERED_SHARE *', 'scan->total_cost + GATHERED_SHARE *', 't:parallel/parallel')
 FILE = 'plan/paths.c'
 fault('column of an outer join is NOT NULL', 'plan/path.c',
       'if (rte->rtekind != RTE_RELATION || rte->inh || ws_var_nullable(root, var) ||',
