@@ -38,7 +38,8 @@ typedef struct WsRegion
 	char	   *base;			/* page-aligned; another one after ws_region_reserve */
 	Size		reserved;		/* bytes of address space */
 	Size		limit;			/* bytes that it may come to have */
-	Size		committed;		/* bytes usable from base */
+	Size		committed;		/* bytes from base that are used */
+	Size		usable;			/* bytes from base that may be: no less */
 	Size		released;		/* of them, no longer: at the front */
 	bool		huge_pages;		/* asked for */
 	WsAccount  *account;

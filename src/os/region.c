@@ -11,7 +11,8 @@
  * take terabytes.  So what is reserved is what the planner expects; where that is too little
  * the region is moved to twice as much (mremap: page tables move, bytes do not).
  *
- * Memory bound: `committed` less `released` bytes, which the region's account counts.
+ * Memory bound: `committed` less `released` bytes, which the region's account counts.  What is usable
+ * beyond `committed` has never been touched, or has been handed back, and takes none.
  * On error the region goes away with the memory context it was created in.
  *-------------------------------------------------------------------------
  */
@@ -27,6 +28,7 @@
 
 #define HUGE_PAGE	((Size) 2 * 1024 * 1024)
 #define LEAST		((Size) 64 * 1024)	/* bytes of a region */
+#define STEP		((Size) 64 * 1024)	/* bytes made usable at a time */
 
 static Size
 page_size(void)
@@ -148,6 +150,7 @@ copy_region(WsRegion *region, Size bytes, Size *grown)
 		   region->committed - region->released);
 	munmap(region->base, region->reserved);
 	region->base = base;
+	region->usable = region->committed;
 	return true;
 }
 
@@ -160,7 +163,7 @@ bool
 ws_region_reserve(WsRegion *region, Size bytes)
 {
 	Size		grown = Min(Max(bytes, 2 * region->reserved), region->limit);
-	Size		committed = region->committed;
+	Size		usable = region->usable;
 	char	   *moved = MAP_FAILED;
 
 	if (bytes <= region->reserved)
@@ -171,8 +174,8 @@ ws_region_reserve(WsRegion *region, Size bytes)
 	grown = TYPEALIGN(page_size(), grown);
 
 	/* fails, and changes nothing, if the system does not have it as one piece, or has no more */
-	if (committed > 0)
-		moved = mremap(region->base, committed, grown, MREMAP_MAYMOVE);
+	if (usable > 0)
+		moved = mremap(region->base, usable, grown, MREMAP_MAYMOVE);
 	if (moved == MAP_FAILED)
 	{
 		if (!copy_region(region, bytes, &grown))
@@ -180,13 +183,31 @@ ws_region_reserve(WsRegion *region, Size bytes)
 	}
 	else
 	{
-		(void) mprotect(moved + committed, grown - committed, PROT_NONE);
+		(void) mprotect(moved + usable, grown - usable, PROT_NONE);
 		/* the rest of what was reserved; before it may be somebody else's by now */
-		if (region->reserved > committed)
-			munmap(region->base + committed, region->reserved - committed);
+		if (region->reserved > usable)
+			munmap(region->base + usable, region->reserved - usable);
 		region->base = moved;
 	}
 	region->reserved = grown;
+	return true;
+}
+
+/*
+ * Makes at least the first `bytes` bytes writable, in steps: where a sort commits a page at a time, the
+ * calls took as long as the rows.  False if the system refuses.
+ */
+static bool
+make_usable(WsRegion *region, Size bytes)
+{
+	Size		step = Min(TYPEALIGN(STEP, bytes), region->reserved);
+
+	if (bytes <= region->usable)
+		return true;
+	if (bytes > region->reserved ||
+		mprotect(region->base + region->usable, step - region->usable, PROT_READ | PROT_WRITE) != 0)
+		return false;
+	region->usable = step;
 	return true;
 }
 
@@ -203,9 +224,7 @@ ws_region_commit(WsRegion *region, Size bytes)
 	bytes = TYPEALIGN(page_size(), bytes);
 	if (bytes <= region->committed)
 		return;
-	if (bytes > region->reserved ||
-		mprotect(region->base + region->committed, bytes - region->committed,
-				 PROT_READ | PROT_WRITE) != 0)
+	if (!make_usable(region, bytes))
 		ereport(ERROR,
 				(errcode(ERRCODE_OUT_OF_MEMORY),
 				 errmsg("out of memory"),
@@ -227,7 +246,6 @@ ws_region_shrink(WsRegion *region, Size bytes)
 	if (bytes >= region->committed)
 		return;
 	(void) madvise(region->base + bytes, region->committed - bytes, MADV_DONTNEED);
-	(void) mprotect(region->base + bytes, region->committed - bytes, PROT_NONE);
 	region->committed = bytes;
 	region->released = Min(region->released, bytes);
 	count_change(region, before);
@@ -261,5 +279,5 @@ ws_region_destroy(WsRegion *region)
 		return;
 	ws_account_subtract(region->account, counted(region));
 	region_unmap(region);
-	region->committed = region->reserved = region->released = 0;
+	region->committed = region->usable = region->reserved = region->released = 0;
 }

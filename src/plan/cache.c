@@ -2,7 +2,7 @@
  * cache.c - how much page cache the planner counts on.
  *
  * The least of effective_cache_size and what the machine, its memory cgroups and the process's
- * limits have (os/memory.c).  Looked up at most once a statement.
+ * limits have (os/memory.c).  Looked up at most once a statement, and every 10 ms.
  *-------------------------------------------------------------------------
  */
 #include "plan/plan.h"

@@ -266,14 +266,18 @@ add_sorted_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *r
 		sort_input(root, rel, input, scan, refusal, true);
 }
 
-/* create_upper_paths_hook: Sorts left in the finished path trees. */
+/* create_upper_paths_hook: one sort in the place of many, and Sorts left in the finished path trees. */
 static void
 replace_sorts(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
 			  RelOptInfo *output_rel, void *extra)
 {
 	if (next_upper_hook != NULL)
 		next_upper_hook(root, stage, input_rel, output_rel, extra);
-	if (ws_enable && stage == UPPERREL_FINAL)
+	if (!ws_enable)
+		return;
+	if (stage == UPPERREL_ORDERED)
+		ws_offer_one_sort(root, input_rel, output_rel);
+	if (stage == UPPERREL_FINAL)
 		ws_rewrite_final(root, output_rel);
 }
 

@@ -39,6 +39,7 @@ typedef struct WsSaved
 } WsSaved;
 
 extern void ws_rewrite_final(PlannerInfo *root, RelOptInfo *final_rel);
+extern void ws_offer_one_sort(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_rel);
 
 /* ---- finish.c ---- */
 extern void ws_plan_has_node(void);

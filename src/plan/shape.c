@@ -461,8 +461,10 @@ ws_keys_alone(const Path *input, List *pathkeys)
 	List	   *untold = list_copy(pathkeys);
 	ListCell   *lc;
 
+	/* each key tells one; looking for it takes long where a class has a member for each of many partitions */
 	if (ws_record_store == WS_STORE_SPOOL || ws_record_store == WS_STORE_INLINE ||
-		input->pathtarget->exprs == NIL || !keys.decodable || !ws_prefix_holds(&keys))
+		input->pathtarget->exprs == NIL || !keys.decodable || !ws_prefix_holds(&keys) ||
+		list_length(input->pathtarget->exprs) > list_length(pathkeys))
 		return false;
 	foreach(lc, input->pathtarget->exprs)
 	{

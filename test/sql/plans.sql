@@ -13,6 +13,12 @@ CREATE TABLE wtest.part_1 PARTITION OF wtest.part FOR VALUES FROM (0) TO (2000);
 CREATE TABLE wtest.part_2 PARTITION OF wtest.part FOR VALUES FROM (2000) TO (4000);
 INSERT INTO wtest.part SELECT i, (i * 7919) % 5003, i % 10 FROM generate_series(1, 3999) i;
 ANALYZE wtest.a, wtest.b, wtest.part;
+CREATE FUNCTION wtest.make_part(i int) RETURNS int LANGUAGE plpgsql AS $$
+BEGIN
+	EXECUTE format('CREATE TABLE wtest.many_%s PARTITION OF wtest.many FOR VALUES FROM (%s) TO (%s)',
+				   i, i * 1000, i * 1000 + 1000);
+	RETURN i;
+END $$;
 
 -- ORDER BY on a base relation, with and without a filter and expressions.
 SELECT * FROM wtest.plan('SELECT * FROM wtest.a ORDER BY k');
@@ -75,6 +81,27 @@ SET min_parallel_table_scan_size = 0;
 SELECT * FROM wtest.plan('SELECT * FROM wtest.a ORDER BY k');
 SET max_parallel_workers_per_gather = 0;
 RESET work_mem;
+
+-- One sort of all rows of many small partitions, not a merge of as many sorts, unless a LIMIT may end it early.
+CREATE TABLE wtest.many (id int, k int, v text) PARTITION BY RANGE (id);
+SELECT count(wtest.make_part(i)) FROM generate_series(0, 29) i;
+INSERT INTO wtest.many SELECT i, hashint4(i), repeat('v', 60) || i FROM generate_series(0, 29999) i;
+ANALYZE wtest.many;
+SET work_mem = '64kB';
+SELECT * FROM wtest.plan('SELECT * FROM wtest.many ORDER BY k') LIMIT 3;
+SELECT * FROM wtest.plan('SELECT k + 1, v FROM wtest.many ORDER BY k OFFSET 0') LIMIT 3;
+SELECT * FROM wtest.plan('SELECT * FROM wtest.many ORDER BY k LIMIT 2000') LIMIT 3;
+SELECT * FROM wtest.plan('SELECT * FROM wtest.many ORDER BY k FOR UPDATE') LIMIT 3;
+CREATE VIEW wtest.many_checked AS
+	SELECT count(*), sum(hashtextextended(v, k)), bool_and(before <= k) AS in_order
+	  FROM (SELECT k, v, lag(k, 1, k) OVER () AS before FROM (SELECT * FROM wtest.many ORDER BY k OFFSET 0) s) w;
+SELECT * FROM wtest.many_checked;
+SET wiscsort.enable = off;
+SELECT * FROM wtest.many_checked;
+RESET wiscsort.enable;
+DROP VIEW wtest.many_checked;
+RESET work_mem;
+DROP TABLE wtest.many;
 
 -- An index that gives the order makes a sort needless.
 CREATE INDEX a_id ON wtest.a (id);

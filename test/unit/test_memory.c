@@ -149,6 +149,28 @@ address_space(void)
 	(void) setrlimit(RLIMIT_AS, &before);
 }
 
+/* Of statements that follow each other closely, the first one looks. */
+static void
+looks_once(void)
+{
+	struct rlimit limit = {(rlim_t) MB, RLIM_INFINITY};
+	struct rlimit before;
+	int64		first = ws_memory_once(1000000)->bytes;
+	int64		soon;
+	int64		later;
+
+	(void) getrlimit(RLIMIT_AS, &before);
+	limit.rlim_max = before.rlim_max;
+	(void) setrlimit(RLIMIT_AS, &limit);
+	soon = ws_memory_once(1000000 + STILL_TRUE)->bytes;
+	later = ws_memory_once(1000000 + STILL_TRUE + 1)->bytes;
+	(void) setrlimit(RLIMIT_AS, &before);
+	CHECK(first > 0 && soon == first, "soon: " INT64_FORMAT ", first " INT64_FORMAT, soon, first);
+	CHECK(later == 0, "later: " INT64_FORMAT, later);
+	CHECK(ws_memory_once(1000000)->bytes > 0, "a clock that was set back");
+	CHECK(ws_memory_once(0)->bytes > 0, "no statement");
+}
+
 int
 main(void)
 {
@@ -162,6 +184,7 @@ main(void)
 	mounted_elsewhere();
 	nothing_there();
 	address_space();
+	looks_once();
 	snprintf(command, sizeof(command), "rm -rf '%s'", root);
 	return system(command) != 0 || failures > 0;
 }
