@@ -12,6 +12,7 @@
  */
 #include "advise/advise.h"
 
+#include "access/htup_details.h"
 #include "executor/executor.h"
 #include "executor/instrument.h"
 #include "miscadmin.h"
@@ -74,7 +75,7 @@ sort_by_core(const WsSample *s, const WsFoundSort *found, int kilobytes)
 {
 	bool		datum = s->desc->natts == 1 && TupleDescAttr(s->desc, 0)->attbyval;
 	TupleTableSlot *slot = MakeSingleTupleTableSlot(s->desc, &TTSOpsMinimalTuple);
-	Instrumentation *timer = InstrAlloc(1, INSTRUMENT_TIMER, false);
+	WsTimer    *timer = ws_timer_create();
 	Tuplesortstate *sort;
 	bool		more = true;
 	instr_time	begin;
