@@ -355,6 +355,15 @@ ws_explain_prefix(ExplainState *es)
 #define ws_node_seconds(node)	((node)->instrument->total)
 #endif
 
+/* A stopwatch as a node has one.  With executor/instrument.h. */
+#if PG_VERSION_NUM >= 190000
+#define WsTimer				NodeInstrumentation
+#define ws_timer_create()	InstrAllocNode(INSTRUMENT_TIMER, false)
+#else
+#define WsTimer				Instrumentation
+#define ws_timer_create()	InstrAlloc(1, INSTRUMENT_TIMER, false)
+#endif
+
 /* What a tuple in the memory of core's sort takes beside itself: the header of a chunk. */
 #if PG_VERSION_NUM >= 170000
 #define WS_CORE_CHUNK		0

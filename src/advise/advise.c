@@ -40,9 +40,6 @@ static const char *const setting_names[] = {"4MB", "16MB", "64MB", "256MB", "1GB
 #define LEAST_SECONDS		0.001	/* of a sort that is taken as a measure of the machine */
 #define MOST_SCALE			20.0
 
-/* Bytes of a row in one of core's tapes beside what a minimal tuple has behind its length. */
-#define TAPE_LENGTH			sizeof(unsigned int)
-
 #define COLUMNS				14
 
 /* A sort, with what is known before and after the query has been run. */
@@ -53,6 +50,8 @@ typedef struct Advised
 	int			width;			/* bytes of a row's data */
 	bool		measured;
 	double		scale;			/* of the forecast seconds */
+	double		core_memory;	/* the same of core's, in memory */
+	double		core_files;		/* and with files */
 	WsMeasured *input;			/* or NULL */
 	WsMeasured *output;			/* if the rows of the sort are not those of its input */
 } Advised;
@@ -80,18 +79,6 @@ request_of(const WsFoundSort *found)
 	if (found->kind == WS_NODE_CORE)
 		r->random_access = ((SortState *) found->node)->randomAccess;
 	return r;
-}
-
-/* Sets what core takes for a row, that is `minimal` bytes long as a minimal tuple on average. */
-static void
-set_core_row(WsSortFacts *facts, TupleDesc desc, double minimal, double core)
-{
-	bool		datum = desc->natts == 1 && TupleDescAttr(desc, 0)->attbyval;
-
-	facts->core_row = datum ? 0 : core;
-	facts->core_tape = (datum ? sizeof(Datum) : minimal - MINIMAL_TUPLE_DATA_OFFSET) + TAPE_LENGTH;
-	if (facts->request.random_access)
-		facts->core_tape += TAPE_LENGTH;
 }
 
 /* What the planner knows of a sort. */
@@ -122,7 +109,7 @@ estimate(WsFoundSort *found)
 							 r->notnull);
 
 	a->found = found;
-	a->scale = 1;
+	a->scale = a->core_memory = a->core_files = 1;
 	facts->request = *r;
 	facts->entry = sizeof(WsEntry) + ws_ties_bytes_per_entry(spec);
 	facts->exact = spec->exact;
@@ -145,7 +132,7 @@ estimate(WsFoundSort *found)
 		facts->row = m.spool;
 	}
 	a->width = rows->plan_width;
-	set_core_row(facts, desc, m.minimal, m.core);
+	ws_set_core_row(facts, desc, m.minimal, m.core);
 	return a;
 }
 
@@ -156,6 +143,8 @@ begin_measuring(Advised *a)
 	PlanState  *input = outerPlanState(a->found->node);
 
 	a->input = ws_measure(input);
+	if (a->found->kind == WS_NODE_OURS && a->input->sample == NULL)
+		ws_sample(a->input);
 	if (a->facts.request.store == WS_KIND_HEAP)
 		a->output = ws_measure(a->found->node);
 }
@@ -188,7 +177,7 @@ end_measuring(Advised *a)
 	if (facts->tie_row > 0)
 		facts->tie_row = a->input->spool / a->input->rows;
 	a->width = (int) rint(rows->minimal / rows->rows) - (int) MAXALIGN(SizeofMinimalTupleHeader);
-	set_core_row(facts, ExecGetResultType(a->output != NULL ? node : input),
+	ws_set_core_row(facts, ExecGetResultType(a->output != NULL ? node : input),
 				 rows->minimal / rows->rows, rows->core / rows->rows);
 
 	/* unless somebody stopped asking for rows */
@@ -197,6 +186,9 @@ end_measuring(Advised *a)
 	f = a->found->kind == WS_NODE_OURS ? ws_forecast_here(facts, (Size) work_mem * 1024) :
 		ws_forecast_core(facts, (Size) work_mem * 1024);
 	a->scale = Max(1 / MOST_SCALE, Min(seconds / loops / f.seconds, MOST_SCALE));
+	a->core_memory = a->core_files = a->scale;
+	if (a->found->kind == WS_NODE_OURS)
+		(void) ws_sample_core(a->input->sample, a->found, facts, &a->core_memory, &a->core_files);
 }
 
 /* What a sort does, in words. */
@@ -238,7 +230,7 @@ estimates(const Advised *a)
 		WsSortForecast here = ws_forecast_here(&a->facts, (Size) settings[i] * 1024);
 
 		appendStringInfo(&buf, "%s{\"work_mem\": \"%s\"", i > 0 ? ", " : "", setting_names[i]);
-		add_estimate(&buf, "core", &core, a->scale);
+		add_estimate(&buf, "core", &core, core.in_memory ? a->core_memory : a->core_files);
 		add_estimate(&buf, "wiscsort", &here, a->scale);
 		appendStringInfoChar(&buf, '}');
 	}

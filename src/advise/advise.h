@@ -82,6 +82,8 @@ extern List *ws_find_sorts(QueryDesc *desc);
 
 /* ---- measure.c ---- */
 
+struct WsSample;
+
 /* The rows of a node. */
 typedef struct WsMeasured
 {
@@ -92,13 +94,23 @@ typedef struct WsMeasured
 	double		minimal;		/* bytes as minimal tuples */
 	double		core;			/* bytes of core's memory */
 	double		spool;			/* bytes of a spool */
+	void		(*take) (struct WsMeasured *measured, TupleTableSlot *slot);	/* each row, or NULL */
+	struct WsSample *sample;	/* its */
 } WsMeasured;
 
 extern void ws_measure_begin(void);
 extern WsMeasured *ws_measure(PlanState *node);
 extern void ws_measure_row(WsMeasured *m, Size minimal);
 extern int	ws_spool_unit(TupleDesc desc);
+extern void ws_set_core_row(WsSortFacts *facts, TupleDesc desc, double minimal, double core);
 extern void ws_run_measured(QueryDesc *desc);
+
+/* ---- sample.c ---- */
+typedef struct WsSample WsSample;
+
+extern void ws_sample(WsMeasured *measured);
+extern bool ws_sample_core(const WsSample *sample, const WsFoundSort *found, const WsSortFacts *facts,
+						   double *memory, double *files);
 
 /* ---- preload.c ---- */
 extern List *ws_split_libraries(const char *list);

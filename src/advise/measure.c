@@ -17,6 +17,9 @@
 #include "executor/executor.h"
 #include "store/row.h"
 
+/* Bytes of a row in one of core's tapes beside what a minimal tuple has behind its length. */
+#define TAPE_LENGTH			sizeof(unsigned int)
+
 /* Those of the query that runs now, the last one that was asked for first. */
 static List *measured = NIL;
 
@@ -61,6 +64,18 @@ ws_measure_row(WsMeasured *m, Size minimal)
 	m->spool += TYPEALIGN(m->unit, stored + (stored >= LENGTH_ESCAPE ? sizeof(uint64) : 0));
 }
 
+/* Sets what core takes for a row, that is `minimal` bytes long as a minimal tuple on average. */
+void
+ws_set_core_row(WsSortFacts *facts, TupleDesc desc, double minimal, double core)
+{
+	bool		datum = desc->natts == 1 && TupleDescAttr(desc, 0)->attbyval;
+
+	facts->core_row = datum ? 0 : core;
+	facts->core_tape = (datum ? sizeof(Datum) : minimal - MINIMAL_TUPLE_DATA_OFFSET) + TAPE_LENGTH;
+	if (facts->request.random_access)
+		facts->core_tape += TAPE_LENGTH;
+}
+
 static TupleTableSlot *
 measured_row(PlanState *node)
 {
@@ -68,7 +83,11 @@ measured_row(PlanState *node)
 	TupleTableSlot *slot = m->real(node);
 
 	if (!TupIsNull(slot))
+	{
 		ws_measure_row(m, minimal_bytes(slot));
+		if (m->take != NULL)
+			m->take(m, slot);
+	}
 	return slot;
 }
 

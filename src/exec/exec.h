@@ -26,6 +26,11 @@ extern bool ws_input_by_rows;	/* every row comes through its node, where advise(
 extern void ws_input_begin(WsInput *input, PlanState *outer);
 extern TupleTableSlot *ws_input_next(WsInput *input);
 
+/* ---- share.c, foresee.c: for wiscsort.progress ---- */
+extern double ws_share_read(PlanState *node, int64 rows);
+struct WsSortState;
+extern double ws_foresee_output(const struct WsSortState *state);
+
 /* ---- node.c ---- */
 typedef struct WsSortState
 {

@@ -26,9 +26,7 @@
 #include "miscadmin.h"
 #include "optimizer/tlist.h"
 #include "utils/rel.h"
-
-/* Rows after which others are told how much memory the sort has. */
-#define MEMORY_ROWS		4096
+#include "utils/timestamp.h"
 
 /* Of the rows expected, the share up to which it pays not to take all in. */
 #define MOST_WANTED		0.75
@@ -112,6 +110,7 @@ watch_sort(WsSortState *state)
 		WsWatch    *watch;
 
 		state->track = ws_track_create(state->request->query, state->css.ss.ps.plan->plan_node_id);
+		ws_track_foresee(state->track, ws_foresee_output(state));
 		watch = ws_track_watch(state->track);
 		watch->exceeded = ws_exceeds_max_temp;
 		watch->arg = state;
@@ -128,7 +127,7 @@ show_output(WsSortState *state)
 	WsFigures  *figures = state->figures;
 
 	figures->rows_out = (int64) state->sort->sorter->position;
-	if (unlikely(figures->rows_out % MEMORY_ROWS == 0))
+	if (unlikely(figures->rows_out % WS_LOOK_ROWS == 0))
 		figures->memory = ws_sort_memory(state->sort);
 }
 
@@ -186,11 +185,17 @@ sort_input(WsSortState *state)
 	MemoryContextSwitchTo(sort->sorter->context);
 	ws_input_begin(&input, outer);
 	MemoryContextSwitchTo(old);
-	while ((slot = ws_input_next(&input)) != NULL)
+	slot = ws_input_next(&input);
+	ws_track_first_row(state->track);
+	for (; slot != NULL; slot = ws_input_next(&input))
 	{
 		ws_sort_put(sort, slot);
-		if (unlikely(++figures->rows_in % MEMORY_ROWS == 0))
+		if (unlikely(++figures->rows_in % WS_LOOK_ROWS == 0))
+		{
 			figures->memory = ws_sort_memory(sort);
+			figures->share_read = ws_share_read(outer, figures->rows_in);
+			figures->looked_at = GetCurrentTimestamp();
+		}
 	}
 	figures->memory = ws_sort_memory(sort);
 	ws_track_stage(state->track, WS_STAGE_SORT);
@@ -220,6 +225,7 @@ exec_sort(CustomScanState *node)
 					 !ScanDirectionIsBackward(node->ss.ps.state->es_direction),
 					 slot))
 	{
+		ws_track_drained(state->track);
 		ExecClearTuple(slot);
 		return projection != NULL ? ExecClearTuple(projection->pi_state.resultslot) : slot;
 	}

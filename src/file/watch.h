@@ -25,6 +25,8 @@ typedef struct WsFigures
 	int64		merged;			/* entries that the present merge pass has moved */
 	int64		disk;			/* bytes of temporary files */
 	int64		memory;			/* bytes, as of a moment ago */
+	double		share_read;		/* of the input, at the same moment; 0 or less: who knows */
+	int64		looked_at;		/* that moment, a TimestampTz; 0: there was none */
 	int32		stage;			/* WsStage */
 	int32		pass;			/* the merge pass that is being made, from 1; 0: none */
 	int32		passes;			/* of so many, as it looks now */

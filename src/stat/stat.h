@@ -24,6 +24,9 @@
 #define WS_NEEDS		22
 #define WS_LEAST_NEED	((int64) 64 * 1024)
 
+/* Rows after which the figures that are not counted one by one are those of the moment. */
+#define WS_LOOK_ROWS	4096
+
 /* What is counted, in the order of the columns of wiscsort.stat_rows().  Times are microseconds. */
 typedef enum WsCount
 {
@@ -60,7 +63,9 @@ typedef enum WsCount
 	WS_MEMORY_PEAK,
 	WS_SHOWN,					/* so many columns; behind them, sums again: */
 	WS_NEED = WS_SHOWN,
-	WS_COUNTS = WS_NEED + WS_NEEDS
+	WS_FORESEEN = WS_NEED + WS_NEEDS,	/* sorts of which is known how far off the forecast was, */
+	WS_FORESEEN_LOG,			/* and by how much: the sum of logarithms, of base 2, in 1/1024 */
+	WS_COUNTS
 } WsCount;
 
 typedef struct WsStatKey
@@ -90,7 +95,9 @@ typedef struct WsSlot
 	int			node;			/* its number in the plan */
 	WsStatKey	key;
 	double		expected;		/* rows */
+	double		foreseen;		/* nanoseconds a row from the end of the input on */
 	TimestampTz began;
+	TimestampTz first_row;		/* came from the input; or it began */
 	TimestampTz stage_began;
 	int64		spent[3];		/* microseconds, of stages that have ended */
 } WsSlot;
@@ -151,7 +158,10 @@ typedef struct WsTrack WsTrack;
 extern WsTrack *ws_track_create(int64 query, int node);
 extern WsWatch *ws_track_watch(WsTrack *track);
 extern void ws_track_begin(WsTrack *track, double expected);
+extern void ws_track_foresee(WsTrack *track, double ns);
+extern void ws_track_first_row(WsTrack *track);
 extern void ws_track_stage(WsTrack *track, WsStage stage);
+extern void ws_track_drained(WsTrack *track);
 extern void ws_track_end(WsTrack *track, const WsRequest *request, const WsSortStats *stats);
 extern void ws_track_close(WsTrack *track);
 

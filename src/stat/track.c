@@ -14,6 +14,7 @@
  */
 #include "stat/stat.h"
 
+#include <math.h>
 #include <sys/resource.h>
 
 #include "guc.h"
@@ -25,6 +26,10 @@
 /* Of the system's blocks, in which it counts what a process has read, so many are one of ours. */
 #define SYSTEM_BLOCKS	(BLCKSZ / 512)
 
+/* Microseconds of a forecast that is compared with what it took; logarithm of the most it can be off. */
+#define LEAST_FORESEEN	20000.0
+#define MOST_OFF		4.0
+
 struct WsTrack
 {
 	WsWatch		watch;
@@ -34,6 +39,8 @@ struct WsTrack
 	WsSlot	   *slot;			/* or NULL */
 	WsStatKey	key;
 	int			node;
+	double		foreseen;		/* nanoseconds a row from the end of the input on */
+	TimestampTz drained;		/* the last row was asked for; 0: not yet */
 	bool		open;			/* the node has not ended */
 	bool		sorting;		/* a sort has begun, and has not ended */
 	WsStage		stage;
@@ -103,6 +110,13 @@ ws_track_create(int64 query, int node)
 	return t;
 }
 
+/* Each row of its sorts is going to take so many nanoseconds from the end of the input on, perhaps. */
+void
+ws_track_foresee(WsTrack *t, double ns)
+{
+	t->foreseen = ns;
+}
+
 /* What the sort is to be watched by. */
 WsWatch *
 ws_track_watch(WsTrack *t)
@@ -121,6 +135,7 @@ ws_track_begin(WsTrack *t, double expected)
 	t->stage = WS_STAGE_INPUT;
 	t->since = GetCurrentTimestamp();
 	t->device = -1;
+	t->drained = 0;
 	t->watch.disk_peak = 0;
 	t->own = (WsFigures) {0};
 	memset(t->spent, 0, sizeof(t->spent));
@@ -133,11 +148,23 @@ ws_track_begin(WsTrack *t, double expected)
 	slot->node = t->node;
 	slot->key = t->key;
 	slot->expected = expected;
-	slot->began = slot->stage_began = t->since;
+	slot->foreseen = t->foreseen;
+	slot->began = slot->first_row = slot->stage_began = t->since;
 	memset(slot->spent, 0, sizeof(slot->spent));
 	ws_slot_changed(slot);
 	t->slot = slot;
 	t->watch.figures = &slot->figures;
+}
+
+/* Its first row has come.  What was done for that, as making a hash table, is not done for every row. */
+void
+ws_track_first_row(WsTrack *t)
+{
+	if (t->slot == NULL)
+		return;
+	ws_slot_change(t->slot);
+	t->slot->first_row = GetCurrentTimestamp();
+	ws_slot_changed(t->slot);
 }
 
 /* Blocks of the system that this process, with its helpers, has had read from a device. */
@@ -171,6 +198,29 @@ ws_track_stage(WsTrack *t, WsStage stage)
 		t->device = blocks_read();
 }
 
+/* It has no more rows to hand out. */
+void
+ws_track_drained(WsTrack *t)
+{
+	if (t->drained == 0)
+		t->drained = GetCurrentTimestamp();
+}
+
+/* Counts how far off the forecast of what comes behind the input was, if it was about something. */
+static void
+count_foreseen(WsTrack *t, double rows)
+{
+	double		foreseen = rows * t->foreseen / 1000;
+	double		taken = (double) (t->spent[WS_STAGE_SORT] + t->drained - t->since);
+	double		log_ratio;
+
+	if (t->stage != WS_STAGE_OUTPUT || t->drained == 0 || foreseen < LEAST_FORESEEN || taken <= 0)
+		return;
+	log_ratio = log2(taken / foreseen);
+	t->counts[WS_FORESEEN]++;
+	t->counts[WS_FORESEEN_LOG] += (int64) (1024 * Max(-MOST_OFF, Min(log_ratio, MOST_OFF)));
+}
+
 /* With how much work_mem would it have been one-pass?  The number of the class (WS_NEEDS). */
 static int
 need_of(const WsSortStats *s)
@@ -193,6 +243,7 @@ ws_track_end(WsTrack *t, const WsRequest *request, const WsSortStats *s)
 	WsStoreKind store = request->copies ? WS_KIND_SPOOL : request->store;
 	bool		travels = s->store.travels && !s->again;
 
+	count_foreseen(t, (double) s->runs.entries);
 	t->spent[t->stage] += GetCurrentTimestamp() - t->since;
 	t->sorting = false;
 	c[WS_SORTS]++;

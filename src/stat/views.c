@@ -5,7 +5,8 @@
  * there is something, and whose.
  *
  * When a sort is going to end is a guess: the input takes as long for each row as until now, and what comes
- * behind in the proportion in which earlier sorts of the query took it, or sorts of any query.
+ * behind as long as was foreseen (exec/foresee.c), times how far off that was in earlier sorts of the query,
+ * or of any query.
  *
  * Memory bound: that of the result.
  *-------------------------------------------------------------------------
@@ -15,6 +16,8 @@
 #endif
 
 #include "stat/stat.h"
+
+#include <math.h>
 
 #include "catalog/pg_authid.h"
 #include "catalog/pg_type.h"
@@ -35,9 +38,19 @@
 /* Attempts to read a slot while its backend changes it. */
 #define ATTEMPTS		1000
 
-/* What follows the input of a sort, as a share of the time that that took, if nothing is known. */
-#define SORT_SHARE		0.15
-#define OUTPUT_SHARE	0.5
+/* Of the input, what has to have been read before it says how many rows there are. */
+#define LEAST_SHARE		0.01
+
+/*
+ * A scan without rows for so long, in microseconds, and so many times as long as WS_LOOK_ROWS of them took,
+ * has none; and what its rest then takes, as a share of what it would with rows.
+ */
+#define SILENCE			10000.0
+#define SILENT			20.0
+#define SCAN_ALONE		0.4
+
+/* A share of the output that is 1/TRUST says how long all of it takes. */
+#define TRUST			5
 
 static WsShared *
 require_shared(void)
@@ -178,58 +191,115 @@ copy_slot(const volatile WsSlot *slot, WsSlot *copy)
 	return false;
 }
 
-/* How long sorting and output take, as shares of the input: by what was counted of the query, or of all. */
+/* Adds the counts of a row. */
 static void
-shares_of(WsShared *shared, const WsStatKey *key, double *sort, double *output)
+add_counts(WsStatRow *row, int64 *counts)
+{
+	WsStatRow	copy;
+
+	copy_row(row, &copy);
+	ws_counts_add(counts, copy.counts);
+}
+
+/*
+ * By how much forecasts were off: of the query, or else of all.  It is the mean of the logarithms, so that
+ * one sort whose rows nobody took for an hour says little.
+ */
+static double
+off_by(WsShared *shared, const WsStatKey *key)
 {
 	int64		counts[WS_COUNTS] = {0};
-	WsStatRow	copy;
 	WsStatRow  *row;
 
 	LWLockAcquire(&shared->lock, LW_SHARED);
 	row = key->query != 0 ? ws_stat_find(shared, key) : NULL;
 	if (row != NULL)
-	{
-		copy_row(row, &copy);
-		ws_counts_add(counts, copy.counts);
-	}
-	if (counts[WS_INPUT_US] == 0)
+		add_counts(row, counts);
+	if (counts[WS_FORESEEN] == 0)
 		for (int b = 0; b < WS_STAT_BUCKETS; b++)
 			for (int i = shared->buckets[b]; i >= 0; i = shared->rows[i].next)
-			{
-				copy_row(&shared->rows[i], &copy);
-				ws_counts_add(counts, copy.counts);
-			}
+				add_counts(&shared->rows[i], counts);
 	LWLockRelease(&shared->lock);
-	*sort = SORT_SHARE;
-	*output = OUTPUT_SHARE;
-	if (counts[WS_INPUT_US] > 0)
+	if (counts[WS_FORESEEN] == 0)
+		return 1;
+	return exp2((double) counts[WS_FORESEEN_LOG] / 1024 / (double) counts[WS_FORESEEN]);
+}
+
+/*
+ * Has the scan below come to where few rows pass its conditions?  Then it is going on, and nothing comes of
+ * that; *silent is set to the microseconds for which it has.
+ */
+static bool
+has_thinned(const WsSlot *slot, TimestampTz now, double *silent)
+{
+	const WsFigures *f = &slot->figures;
+
+	*silent = (double) (now - f->looked_at);
+	return f->looked_at > 0 && f->share_read >= LEAST_SHARE && f->share_read < 1 &&
+		*silent > SILENCE + SILENT * WS_LOOK_ROWS * (double) (f->looked_at - slot->first_row) /
+		(double) f->rows_in;
+}
+
+/* How many rows the input will have: for the rest as many as for the share that has been read. */
+static double
+rows_expected(const WsSlot *slot, TimestampTz now)
+{
+	const WsFigures *f = &slot->figures;
+	double		silent;
+
+	if (f->stage != WS_STAGE_INPUT || has_thinned(slot, now, &silent))
+		return (double) f->rows_in;
+	if (f->share_read >= LEAST_SHARE)
 	{
-		*sort = (double) counts[WS_SORT_US] / (double) counts[WS_INPUT_US];
-		*output = (double) counts[WS_OUTPUT_US] / (double) counts[WS_INPUT_US];
+		double		told = (double) f->rows_in / Min(f->share_read, 1);
+
+		/* rows that pass may lie together: a planner that is not far off may know that */
+		if (slot->expected > (double) f->rows_in && slot->expected < told && slot->expected > told / 2)
+			told = sqrt(told * slot->expected);
+		return told;
 	}
+	return Max(slot->expected, (double) f->rows_in);
 }
 
 /* In so many microseconds the sort is going to end, perhaps; -1: who knows. */
 static double
-left_of(WsShared *shared, const WsSlot *slot, double in_stage)
+left_of(WsShared *shared, const WsSlot *slot, double in_stage, TimestampTz now)
 {
 	const WsFigures *f = &slot->figures;
-	double		input = (double) slot->spent[WS_STAGE_INPUT];
-	double		sort;
-	double		output;
+	double		rows = rows_expected(slot, now);
+	double		behind = rows * slot->foreseen / 1000;
+	double		silent;
+	double		before;
+	double		done;
+	double		trust;
 
-	if (f->stage == WS_STAGE_OUTPUT && f->rows_out > 0)
-		return in_stage / (double) f->rows_out * (double) Max(f->rows_in - f->rows_out, 0);
-	shares_of(shared, &slot->key, &sort, &output);
-	if (f->stage == WS_STAGE_OUTPUT)
-		return Max(input * output - in_stage, 0);
-	if (f->stage == WS_STAGE_SORT)
-		return Max(input * sort - in_stage, 0) + input * output;
+	if (f->stage == WS_STAGE_OUTPUT && f->rows_out >= f->rows_in)
+		return 0;
+	done = f->stage == WS_STAGE_OUTPUT ? (double) f->rows_out / rows : 0;
+	trust = Min(1, done * TRUST);
+	if (trust < 1)
+		behind *= off_by(shared, &slot->key);
+	switch ((WsStage) f->stage)
+	{
+		case WS_STAGE_OUTPUT:
+			/* the first rows out may say little, of how long the others take */
+			behind = Max(behind - (double) slot->spent[WS_STAGE_SORT] - in_stage, behind * (1 - done) / 2);
+			return (1 - trust) * behind + (done > 0 ? trust * in_stage * (1 - done) / done : 0);
+		case WS_STAGE_SORT:
+			return Max(behind - in_stage, behind / 2);
+		case WS_STAGE_INPUT:
+			break;
+	}
 	if (f->rows_in == 0)
 		return -1;
-	input = in_stage / (double) f->rows_in * Max(slot->expected, (double) f->rows_in);
-	return input * (1 + sort + output) - in_stage;
+	if (has_thinned(slot, now, &silent))
+	{
+		double		rest = (double) (f->looked_at - slot->first_row) * (1 / f->share_read - 1);
+
+		return Max(rest * SCAN_ALONE - silent, 0) + behind;
+	}
+	before = (double) (slot->first_row - slot->stage_began);
+	return (in_stage - before) * (rows / (double) f->rows_in - 1) + behind;
 }
 
 /* The phase, in words. */
@@ -282,7 +352,7 @@ wiscsort_progress_rows(PG_FUNCTION_ARGS)
 		values[c++] = CStringGetTextDatum(phase_of(f));
 		values[c++] = Int64GetDatum(f->rows_in);
 		values[c++] = Int64GetDatum(f->rows_out);
-		values[c++] = Float8GetDatum(slot.expected);
+		values[c++] = Float8GetDatum(rint(rows_expected(&slot, now)));
 		values[c++] = Int64GetDatum(f->disk);
 		values[c++] = Int64GetDatum(f->memory);
 
@@ -293,7 +363,7 @@ wiscsort_progress_rows(PG_FUNCTION_ARGS)
 		values[c] = Float8GetDatum(nulls[c] ? 0 : (double) moved / (in_stage / USECS_PER_SEC));
 		c++;
 		values[c++] = TimestampTzGetDatum(slot.began);
-		left = left_of(shared, &slot, in_stage);
+		left = left_of(shared, &slot, in_stage, now);
 		nulls[c] |= left < 0;
 		values[c++] = TimestampTzGetDatum(now + (int64) left);
 		values[c++] = Int64GetDatum(f->merged);

@@ -18,7 +18,7 @@ import faults                           # noqa: E402
 import standard                         # noqa: E402
 
 PROGRAMS = ('bench/run', 'bench/builds', 'bench/neighbour', 'bench/together', 'bench/fmsort', 'bench/report',
-            'bench/costs', 'bench/draw', 'bench/tpch', 'bench/tpcc', 'bench/demo', 'test/run', 'test/diff/run', 'test/core/run', 'test/core/sqlsmith',
+            'bench/costs', 'bench/draw', 'bench/progress', 'bench/advise', 'bench/tracked', 'tools/report', 'bench/tpch', 'bench/tpcc', 'bench/demo', 'test/run', 'test/diff/run', 'test/core/run', 'test/core/sqlsmith',
             'test/mutants/run', 'test/sanitize/backends', 'tools/cluster.py')
 
 

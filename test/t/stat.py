@@ -91,7 +91,7 @@ def exact():
     with server(shared_buffers='256kB') as cluster:
         cur = session(cluster)
         tables(cur)
-        for number in range(250):
+        for number in range(500):
             store = chance.choice(('auto', 'heap', 'spool', 'inline'))
             settings = {'wiscsort.record_store': store, 'work_mem': chance.choice(('64kB', '128kB', '1MB', '8MB')),
                         'wiscsort.enable': chance.choice(('on', 'on', 'on', 'off')),
@@ -118,7 +118,7 @@ def exact():
             if found != wanted:
                 wrong.append((number, settings, sql, {n: (found[n], wanted[n]) for n in FIELDS if found[n] != wanted[n]}))
             seen = {name: seen[name] + wanted[name] for name in FIELDS}
-        check(not wrong, '250 sorts: counted as EXPLAIN says', '%d wrong, first %s' % (len(wrong), wrong[:3]))
+        check(not wrong, '500 sorts: counted as EXPLAIN says', '%d wrong, first %s' % (len(wrong), wrong[:3]))
         idle = [name for name, count in seen.items() if count == 0 and name not in ('aborted', 'read_stalls')]
         equal(idle, [], 'there was something of everything')
         healthy(cluster, 'exact')
@@ -200,8 +200,8 @@ def parallel():
 
 def at_once():
     """Sessions that sort and fail, others that reset and look: each sort is counted once."""
-    sessions, each = 20, 40
-    with server(max_connections='60') as cluster:
+    sessions, each = 64, 16
+    with server(max_connections='90') as cluster:
         cur = session(cluster)
         tables(cur, 3000)
         value(cur, 'SELECT wiscsort.stat_reset()')
