@@ -24,6 +24,7 @@ typedef struct WsDirectBlock
 {
 	BlockNumber block;
 	const char *page;			/* or NULL */
+	const char *near;			/* to be touched before it is locked, or NULL: where the page is, or was */
 	int			buffer;			/* number of the shared buffer it is in, or -1 */
 	Size		from;			/* the caller's entries in it */
 	Size		end;
@@ -31,8 +32,12 @@ typedef struct WsDirectBlock
 
 extern WsDirect *ws_direct_create(Relation rel);
 extern bool ws_direct_persistent(const WsDirect *direct);
+extern void ws_direct_remember(WsDirect *d, int32 *buffers, BlockNumber blocks);
+extern bool ws_direct_remembers(const WsDirect *d);
 extern void ws_direct_find(WsDirect *d, WsDirectBlock *blocks, int n, bool files);
+extern void ws_direct_recall(WsDirect *d, WsDirectBlock *blocks, int n, bool files);
 extern void ws_direct_touch(const char *page, OffsetNumber offset);
+extern void ws_direct_prefetch_row(const char *page, OffsetNumber offset);
 extern void ws_direct_touch_row(const char *page, OffsetNumber offset);
 extern int	ws_direct_lock(WsDirect *d, WsDirectBlock *blocks, int n);
 extern void ws_direct_unlock(WsDirect *d, const WsDirectBlock *blocks, int n);
@@ -171,6 +176,7 @@ typedef struct WsHeap
 	WsDirect   *direct;			/* or NULL: then there is an announcer */
 	WsAnnouncer *announcer;
 	bool		resident;		/* most blocks have been in shared_buffers lately */
+	bool		remembers;		/* in which buffer each block was at its last visit */
 	/* the window */
 	uint64		first;			/* number of its first row in the output */
 	Size		rows;			/* in it */

@@ -15,8 +15,9 @@
  * query in bench/NOTES.md).  The locks are the backend's: a helper copies only while the
  * backend holds them for it.
  *
- * If most blocks turn out to be in shared buffers, their addresses are known only
- * under the locks, and step 1 is left out.
+ * The addresses of blocks in shared buffers are known only under the locks, at the first visit.  Then it
+ * is remembered in which buffer a block was (ws_direct_remember).  If memory is too small for that, and
+ * most blocks turn out to be in buffers, step 1 is left out.
  *
  * What cannot be had directly comes through the buffer manager: so do, from PostgreSQL 19 on, all blocks that
  * are in shared buffers.
@@ -29,6 +30,7 @@
 
 #define GROUP_ROWS		128		/* rows fetched under the same locks, about */
 #define BATCH_GROUPS		(WS_HEAP_TOUCHED / WS_DIRECT_BLOCKS)
+#define ROWS_AHEAD		512		/* bytes of the arena that the CPU is asked for before they are written */
 #define ITEM_BLOCKS		8		/* of a lock group, copied by the same thread */
 
 /*
@@ -94,6 +96,9 @@ copy_rows(WsHeap *h, WsHeapSide *side, const char *page, Size from, Size end)
 		place = make_room(h, side, bytes);
 		if (likely(place != NULL))
 		{
+			/* the lines of rows to come */
+			__builtin_prefetch(place + ROWS_AHEAD, 1);
+			__builtin_prefetch(place + ROWS_AHEAD + 64, 1);
 			put_row(place, e.hi, row, length);
 			h->where[e.lo] = (uint32) ((place - h->arena) / MAXIMUM_ALIGNOF);
 		}
@@ -171,13 +176,36 @@ use_buffer(void *arg, Buffer buffer)
  * (os/team.c): the backend takes them from the front, the helper from the back.
  */
 
-/* Touches rows in the table's files, in two steps whose misses overlap. */
+/* Asks the CPU for page headers and line pointers of rows. */
+static inline void
+prefetch_pointers(const WsHeap *h, const char *page, Size from, Size end)
+{
+	__builtin_prefetch(page);
+	for (; from < end; from++)
+		__builtin_prefetch(page + SizeOfPageHeaderData +
+						   (ws_pointer_offset(h->order[from].hi) - 1) * sizeof(ItemIdData));
+}
+
+static inline void
+prefetch_rows(const WsHeap *h, const char *page, Size from, Size end)
+{
+	for (; from < end; from++)
+		ws_direct_prefetch_row(page, ws_pointer_offset(h->order[from].hi));
+}
+
+/*
+ * Touches rows, in steps whose misses overlap.  None of the first two waits for a row; the last sees to it
+ * that those in the table's files are in memory, as those in buffers are.
+ */
 static void
 touch_rows(WsHeap *h, const WsDirectBlock *blocks, int n)
 {
 	for (int i = 0; i < n; i++)
-		for (Size e = blocks[i].from; blocks[i].page != NULL && e < blocks[i].end; e++)
-			ws_direct_touch(blocks[i].page, ws_pointer_offset(h->order[e].hi));
+		if (blocks[i].near != NULL)
+			prefetch_pointers(h, blocks[i].near, blocks[i].from, blocks[i].end);
+	for (int i = 0; i < n; i++)
+		if (blocks[i].near != NULL)
+			prefetch_rows(h, blocks[i].near, blocks[i].from, blocks[i].end);
 	for (int i = 0; i < n; i++)
 		for (Size e = blocks[i].from; blocks[i].page != NULL && e < blocks[i].end; e++)
 			ws_direct_touch_row(blocks[i].page, ws_pointer_offset(h->order[e].hi));
@@ -198,18 +226,16 @@ touch_batch(void *arg, int item, int side)
 			   WS_DIRECT_BLOCKS / 2);
 }
 
-/* The same for pages in shared buffers, which always are in memory. */
+/* The same for blocks that turn out to be in other buffers than they have been touched in. */
 static void
 prefetch_buffers(WsHeap *h, WsDirectBlock *blocks, int n)
 {
 	for (int i = 0; i < n; i++)
-		if (blocks[i].buffer >= 0 && blocks[i].page != NULL)
-			__builtin_prefetch(blocks[i].page + SizeOfPageHeaderData + sizeof(ItemIdData) *
-							   ws_pointer_offset(h->order[blocks[i].from].hi));
+		if (blocks[i].page != blocks[i].near && blocks[i].page != NULL)
+			prefetch_pointers(h, blocks[i].page, blocks[i].from, blocks[i].end);
 	for (int i = 0; i < n; i++)
-		for (Size e = blocks[i].from;
-			 e < blocks[i].end && blocks[i].buffer >= 0 && blocks[i].page != NULL; e++)
-			ws_direct_touch_row(blocks[i].page, ws_pointer_offset(h->order[e].hi));
+		if (blocks[i].page != blocks[i].near && blocks[i].page != NULL)
+			prefetch_rows(h, blocks[i].page, blocks[i].from, blocks[i].end);
 }
 
 /* Copies the rows of blocks that are locked. */
@@ -236,10 +262,11 @@ copy_blocks(void *arg, int item, int side)
 
 /*
  * Fetches the rows of h->blocks: directly, as far as that is possible, else through the buffer manager.
- * Without `files`, blocks that are in no buffer are left, and moved to the front.
+ * Unless it is the `last` time, blocks that are in no buffer and have not been touched in a file are
+ * left, and moved to the front.
  */
 static void
-fetch_directly(WsHeap *h, bool files)
+fetch_directly(WsHeap *h, bool last)
 {
 	WsDirectBlock *blocks = h->blocks;
 	bool		complete;
@@ -262,35 +289,27 @@ fetch_directly(WsHeap *h, bool files)
 			shared++;
 		else if (blocks[i].page != NULL)
 			direct++;
-		else if (files || blocks[i].buffer >= 0)
+		else if (last || blocks[i].buffer >= 0)
 			copy_buffered(h, ReadBufferExtended(h->rel, MAIN_FORKNUM, blocks[i].block,
 												RBM_NORMAL, h->strategy), blocks[i].from);
 		else
 			blocks[left++] = blocks[i];
 	}
 	ws_heap_count_visits(h->rel, &h->stats, direct, shared);
-	if (!files || !h->resident)
+	if (!last)
 		h->resident = present > h->nblocks / 2;
 	h->nblocks = left;
 }
 
-/* Fetches the rows of h->blocks, which have been touched if `touched`. */
+/* Fetches the rows of h->blocks, which have been found, and touched as far as that told where they are. */
 static void
-fetch_group(WsHeap *h, bool touched)
+fetch_group(WsHeap *h)
 {
-	if (h->resident)
-	{
-		ws_direct_find(h->direct, h->blocks, h->nblocks, false);
-		fetch_directly(h, false);
-		touched = false;
-	}
+	fetch_directly(h, false);
 	if (h->nblocks > 0)
 	{
-		if (!touched)
-		{
-			ws_direct_find(h->direct, h->blocks, h->nblocks, true);
-			touch_rows(h, h->blocks, h->nblocks);
-		}
+		ws_direct_find(h->direct, h->blocks, h->nblocks, true);
+		touch_rows(h, h->blocks, h->nblocks);
 		fetch_directly(h, true);
 	}
 }
@@ -347,7 +366,6 @@ ws_heap_fetch(WsHeap *h)
 	}
 	for (Size next = 0; next < h->rows;)
 	{
-		bool		touched = false;
 		int			n[BATCH_GROUPS];
 
 		CHECK_FOR_INTERRUPTS();
@@ -366,21 +384,18 @@ ws_heap_fetch(WsHeap *h)
 				b->end = next = block_end(h, next);
 			}
 			for (int i = n[group]; i < WS_DIRECT_BLOCKS; i++)
-				h->touching[group * WS_DIRECT_BLOCKS + i].page = NULL;
+				b[i - n[group]].page = b[i - n[group]].near = NULL;
+			ws_direct_recall(h->direct, h->touching + group * WS_DIRECT_BLOCKS, n[group],
+							 !h->resident);
 		}
-		if (!h->resident)
-		{
-			for (int group = 0; group < h->groups; group++)
-				ws_direct_find(h->direct, h->touching + group * WS_DIRECT_BLOCKS, n[group], true);
-			touched = true;
-			if (!ws_team_run(h->team, touch_batch, h, 2 * h->groups))
-				ws_direct_failed(h->direct);
-		}
+		if ((!h->resident || h->remembers) &&
+			!ws_team_run(h->team, touch_batch, h, 2 * h->groups))
+			ws_direct_failed(h->direct);
 		for (int group = 0; group < h->groups; group++)
 		{
 			h->blocks = h->touching + group * WS_DIRECT_BLOCKS;
 			h->nblocks = n[group];
-			fetch_group(h, touched);
+			fetch_group(h);
 		}
 	}
 }
