@@ -31,7 +31,7 @@
 #include "portability/instr_time.h"
 #include "utils/rel.h"
 
-#define MAX_ROWS		WS_PIECE_ENTRIES
+#define MAX_ROWS		Min(WS_PIECE_ENTRIES, WS_WINDOW_ROWS)
 #define AHEAD			32		/* copies that the CPU has been asked for, or more */
 #define TEAM_ROWS		1024	/* windows that are worth a team */
 #define PART			((Size) 64 * 1024)	/* of the arena, for one side */
@@ -41,7 +41,7 @@
 
 /* Of a row, beside the arena: its place and its pointer. */
 #define PLACE			sizeof(uint32)
-#define POINTER			sizeof(WsEntry)
+#define POINTER			sizeof(WsHeapRow)
 
 static bool fill(WsHeap *h);
 
@@ -98,7 +98,7 @@ ws_heap_create(const WsStoreContext *context, const WsHeapTable *table, WsStream
 	h->request = request;
 	h->rel = rel;
 	h->direct = table->direct;
-	h->source = ws_heap_order_create(context, stream, Min(most / sizeof(WsEntry), MAX_ROWS));
+	h->source = ws_heap_order_create(context, stream, Min(most / POINTER, MAX_ROWS));
 	h->region = ws_region_create(context->account, (Size) Min(expected, (double) most), Max(most, 64 * 1024));
 	ws_region_use_huge_pages(h->region);
 	h->memory = h->least = Min(memory, h->region->limit);
@@ -291,12 +291,12 @@ ws_heap_rest(WsHeap *h, uint64 *pointer)
 	}
 	if (h->where == NULL)
 	{
-		*pointer = h->order[h->head++].hi;
+		*pointer = ws_row_pointer(h->order[h->head++]);
 		return true;
 	}
 	where = h->where[h->head++];
 	if (unlikely((where & WS_NO_ROOM) != 0))
-		*pointer = h->order[where & ~WS_NO_ROOM].hi;
+		*pointer = ws_row_pointer(h->order[where & ~WS_NO_ROOM]);
 	else
 	{
 		memcpy(&front, h->arena + (Size) where * MAXIMUM_ALIGNOF + WS_ROW_FRONT, sizeof(front));
@@ -374,7 +374,7 @@ ws_heap_next(WsHeap *h, HeapTuple tuple)
 		row = h->arena + (Size) where * MAXIMUM_ALIGNOF;
 	else
 	{
-		ws_heap_fetch_single(h, h->order[where & ~WS_NO_ROOM].hi);
+		ws_heap_fetch_single(h, ws_row_pointer(h->order[where & ~WS_NO_ROOM]));
 		row = h->single;
 	}
 	memcpy(&front, row + WS_ROW_FRONT, sizeof(front));

@@ -30,7 +30,7 @@
 
 #define GROUP_ROWS		128		/* rows fetched under the same locks, about */
 #define BATCH_GROUPS		(WS_HEAP_TOUCHED / WS_DIRECT_BLOCKS)
-#define ROWS_AHEAD		512		/* bytes of the arena that the CPU is asked for before they are written */
+#define ROWS_AHEAD		512		/* bytes of the arena, for whose lines the CPU is asked early */
 #define ITEM_BLOCKS		8		/* of a lock group, copied by the same thread */
 
 /*
@@ -83,10 +83,10 @@ copy_rows(WsHeap *h, WsHeapSide *side, const char *page, Size from, Size end)
 {
 	for (; from < end; from++)
 	{
-		WsEntry		e = h->order[from];
+		WsHeapRow	e = h->order[from];
 		Size		length;
 		Size		bytes;
-		const char *row = ws_heap_find_row(page, ws_pointer_offset(e.hi), &length);
+		const char *row = ws_heap_find_row(page, ws_row_offset(e), &length);
 		char	   *place;
 
 		if (unlikely(row == NULL))
@@ -99,12 +99,12 @@ copy_rows(WsHeap *h, WsHeapSide *side, const char *page, Size from, Size end)
 			/* the lines of rows to come */
 			__builtin_prefetch(place + ROWS_AHEAD, 1);
 			__builtin_prefetch(place + ROWS_AHEAD + 64, 1);
-			put_row(place, e.hi, row, length);
-			h->where[e.lo] = (uint32) ((place - h->arena) / MAXIMUM_ALIGNOF);
+			put_row(place, ws_row_pointer(e), row, length);
+			h->where[ws_row_position(e)] = (uint32) ((place - h->arena) / MAXIMUM_ALIGNOF);
 		}
 		else
 		{
-			h->where[e.lo] = WS_NO_ROOM | (uint32) from;
+			h->where[ws_row_position(e)] = WS_NO_ROOM | (uint32) from;
 			side->missing = true;
 		}
 	}
@@ -115,10 +115,10 @@ copy_rows(WsHeap *h, WsHeapSide *side, const char *page, Size from, Size end)
 static inline Size
 block_end(const WsHeap *h, Size from)
 {
-	BlockNumber block = ws_pointer_block(h->order[from].hi);
+	BlockNumber block = ws_row_block(h->order[from]);
 	Size		end = from + 1;
 
-	while (end < h->rows && ws_pointer_block(h->order[end].hi) == block)
+	while (end < h->rows && ws_row_block(h->order[end]) == block)
 		end++;
 	return end;
 }
@@ -138,7 +138,7 @@ copy_buffered(WsHeap *h, Buffer buffer, Size from)
 	UnlockReleaseBuffer(buffer);
 	h->stats.blocks_buffered++;
 	if (unlikely(done < end))
-		ws_heap_bad_pointer(h->rel, h->order[done].hi);
+		ws_heap_bad_pointer(h->rel, ws_row_pointer(h->order[done]));
 }
 
 /* Where reading all blocks of the window through the buffer manager stands. */
@@ -157,7 +157,7 @@ next_block(void *arg)
 
 	if (b->next >= b->h->rows)
 		return InvalidBlockNumber;
-	block = ws_pointer_block(b->h->order[b->next].hi);
+	block = ws_row_block(b->h->order[b->next]);
 	b->next = block_end(b->h, b->next);
 	return block;
 }
@@ -183,14 +183,14 @@ prefetch_pointers(const WsHeap *h, const char *page, Size from, Size end)
 	__builtin_prefetch(page);
 	for (; from < end; from++)
 		__builtin_prefetch(page + SizeOfPageHeaderData +
-						   (ws_pointer_offset(h->order[from].hi) - 1) * sizeof(ItemIdData));
+						   (ws_row_offset(h->order[from]) - 1) * sizeof(ItemIdData));
 }
 
 static inline void
 prefetch_rows(const WsHeap *h, const char *page, Size from, Size end)
 {
 	for (; from < end; from++)
-		ws_direct_prefetch_row(page, ws_pointer_offset(h->order[from].hi));
+		ws_direct_prefetch_row(page, ws_row_offset(h->order[from]));
 }
 
 /*
@@ -208,7 +208,7 @@ touch_rows(WsHeap *h, const WsDirectBlock *blocks, int n)
 			prefetch_rows(h, blocks[i].near, blocks[i].from, blocks[i].end);
 	for (int i = 0; i < n; i++)
 		for (Size e = blocks[i].from; blocks[i].page != NULL && e < blocks[i].end; e++)
-			ws_direct_touch_row(blocks[i].page, ws_pointer_offset(h->order[e].hi));
+			ws_direct_touch_row(blocks[i].page, ws_row_offset(h->order[e]));
 }
 
 /*
@@ -256,7 +256,7 @@ copy_blocks(void *arg, int item, int side)
 			continue;
 		done = copy_rows(h, s, blocks[i].page, blocks[i].from, blocks[i].end);
 		if (unlikely(done < blocks[i].end))
-			s->bad = h->order[done].hi;
+			s->bad = ws_row_pointer(h->order[done]);
 	}
 }
 
@@ -317,8 +317,8 @@ fetch_group(WsHeap *h)
 /* The blocks of a window to come. */
 typedef struct Coming
 {
-	const WsEntry *order;
-	const WsEntry *end;
+	const WsHeapRow *order;
+	const WsHeapRow *end;
 } Coming;
 
 static BlockNumber
@@ -329,8 +329,8 @@ coming_block(void *arg)
 
 	if (c->order == c->end)
 		return InvalidBlockNumber;
-	block = ws_pointer_block(c->order->hi);
-	while (c->order < c->end && ws_pointer_block(c->order->hi) == block)
+	block = ws_row_block(*c->order);
+	while (c->order < c->end && ws_row_block(*c->order) == block)
 		c->order++;
 	return block;
 }
@@ -343,7 +343,7 @@ bool
 ws_heap_announce(WsHeap *h)
 {
 	Size		n;
-	const WsEntry *order = ws_heap_order_look(h->source, &n);
+	const WsHeapRow *order = ws_heap_order_look(h->source, &n);
 	Coming		coming;
 
 	if (order == NULL)
@@ -379,7 +379,7 @@ ws_heap_fetch(WsHeap *h)
 
 			for (n[group] = 0; next < limit && n[group] < WS_DIRECT_BLOCKS; n[group]++, b++)
 			{
-				b->block = ws_pointer_block(h->order[next].hi);
+				b->block = ws_row_block(h->order[next]);
 				b->from = next;
 				b->end = next = block_end(h, next);
 			}
