@@ -50,14 +50,14 @@ DISTRIBUTIONS = {
     'few': '(hashint8extended(i, %d) & 1048575) %% 100 * ({max} / 100)' % SEED,
 }
 SHAPES = ('table', 'join', 'sortbench_ascii', 'sortbench_binary', 'own')
-CACHES = ('shared', 'cached', 'cold', 'limited')
+CACHES = ('shared', 'cached', 'cold', 'limited', 'part', 'pmem')
 CONSUMERS = ('count', 'copy', 'keys', 'limit')
 
 DEFAULTS = {
     'case': None, 'name': None, 'shape': 'table', 'width': 100, 'key': 'int8', 'work_mem': '64MB',
     'distribution': 'random', 'cache': 'cached', 'rows': None, 'pairs': None,
     'consume': 'count', 'need': None, 'settings': {}, 'core_settings': {}, 'core_allowed': False,
-    'memory': None, 'create': None, 'select': None, 'order_by': None, 'count': None,
+    'memory': None, 'buffers': None, 'create': None, 'select': None, 'order_by': None, 'count': None,
 }
 OWN = ('create', 'select', 'count')         # what a cell of the shape `own` says, with or without order_by
 
@@ -85,6 +85,8 @@ class Cell:
             raise CaseError('%s: the shape own, and no other, has %s' % (self.name, ', '.join(OWN)))
         if (self.cache == 'limited') != (self.memory is not None):
             raise CaseError('%s: the cache limited, and no other, has memory' % self.name)
+        if (self.cache == 'part') != (self.buffers is not None):
+            raise CaseError('%s: the cache part, and no other, has buffers' % self.name)
         self.found_rows = None      # of the shape own: what the query returns, once that is known
         if self.rows is None:
             self.rows = rows if self.width <= NARROW else max(rows // 5, 1)
@@ -109,10 +111,15 @@ class Cell:
     def dataset(self):
         """What the data depend on: equal for cells that can share tables."""
         if self.shape == 'table':
-            return (self.shape, self.rows, self.width, self.key, self.distribution)
+            return (self.shape, self.rows, self.width, self.key, self.distribution) + self.place
         if self.shape == 'own':
-            return (self.shape, self.rows, tuple(self.create))
-        return (self.shape, self.rows)
+            return (self.shape, self.rows, tuple(self.create)) + self.place
+        return (self.shape, self.rows) + self.place
+
+    @property
+    def place(self):
+        """Where the tables are, if not where tables are in general."""
+        return ('pmem',) if self.cache == 'pmem' else ()
 
     @property
     def tables(self):

@@ -16,8 +16,10 @@ a server that is known to work.
 
 import glob
 import os
+import shutil
 import statistics
 import subprocess
+import tempfile
 import time
 
 from cells import HERE
@@ -31,6 +33,8 @@ SIDES = ('core', 'wiscsort')
 PROVIDER = 'WiscSort'
 PREWARMED = 'pg_prewarm'
 CACHED_BUFFERS = '128MB'
+TMPFS = '/dev/shm'              # stands in for persistent memory
+FORCE = 'PMEM_IS_PMEM_FORCE'    # has libpmem take it for that
 DISK_READ_NOTE = 1 << 20        # bytes a run may read from disk without a note
 READ_CHUNK = 1 << 22
 SERVER = {
@@ -70,6 +74,7 @@ class Bench:
         self.dataset = None
         self.state = None           # (dataset, cache, memory) that the server was started for
         self.group = None           # the memory cgroup that it is in
+        self.place = None           # the directory of the tablespace on tmpfs
 
     def __enter__(self):
         return self
@@ -82,7 +87,9 @@ class Bench:
             self.cluster.close()
         if self.group is not None:
             self.group.close()
-        self.cluster = self.dataset = self.state = self.group = None
+        if self.place is not None:
+            shutil.rmtree(self.place, ignore_errors=True)
+        self.cluster = self.dataset = self.state = self.group = self.place = None
 
     def server(self):
         """The running cluster; creates one where there is none."""
@@ -127,6 +134,9 @@ class Bench:
         conn = server.connect()
         cur = conn.cursor()
         cur.execute('DROP TABLE IF EXISTS t, d')
+        if cell.cache == 'pmem':
+            self.make_tablespace(cur)
+        cur.execute('SET default_tablespace = %s', ('pmem' if cell.cache == 'pmem' else '',))
         # In the transaction that creates them, the tables need no WAL.
         cur.execute('BEGIN')
         for statement in cell.create_sql():
@@ -140,6 +150,14 @@ class Bench:
         conn.close()
         self.dataset = cell.dataset
         self.progress('  data made in %.0f s' % (time.monotonic() - started))
+
+    def make_tablespace(self, cur):
+        """The tablespace pmem, on tmpfs, where random reads cost what others do."""
+        if self.place is not None:
+            return
+        self.place = tempfile.mkdtemp(prefix='wiscsort-', dir=TMPFS)
+        self.server().give(self.place)
+        cur.execute('CREATE TABLESPACE pmem LOCATION %s WITH (random_page_cost = 1)', (self.place,))
 
     @staticmethod
     def _generate(cur, args):
@@ -164,20 +182,27 @@ class Bench:
         buffers = CACHED_BUFFERS
         if cell.cache == 'shared':
             buffers = '%dMB' % (size * 1.1 / 2**20 + 128)
-        self.restart(buffers, cell.memory)
+        if cell.cache == 'part':
+            buffers = cell.buffers
+        self.restart(buffers, cell.memory, cell.cache == 'pmem')
         if cell.cache == 'limited':
             self.drop(self.files(cell))     # what others have read does not count against the group
-        if cell.cache == 'shared':
+        if cell.cache in ('shared', 'part'):
             if not self._extension(PREWARMED):
                 raise Refused('cache=shared needs the extension ' + PREWARMED)
             for table in cell.tables:
                 server.psql("SELECT pg_prewarm('%s')" % table)
         self.state = (cell.dataset, cell.cache, cell.memory)
 
-    def restart(self, buffers, memory):
-        """Restarts the server, in a memory cgroup of so many MB if memory is not None."""
+    def restart(self, buffers, memory, forced=False):
+        """Restarts the server, in a memory cgroup of so many MB if memory is not None.  With `forced`, libpmem
+        takes any mapping there for persistent memory."""
         server = self.server()
+        os.environ.pop(FORCE, None)
+        if forced:
+            os.environ[FORCE] = '1'
         server.restart({'shared_buffers': buffers})     # outside of any group again
+        os.environ.pop(FORCE, None)
         if self.group is not None:
             self.group.close()
             self.group = None
@@ -309,7 +334,7 @@ class Bench:
         for side in SIDES + ('unsorted',):
             result[side + '_seconds'] = statistics.median(p[side]['seconds'] for p in counted) \
                 if counted[0][side] else None
-        result['disk_reads'] = cell.cache in ('cached', 'shared') and any(
+        result['disk_reads'] = cell.cache not in ('cold', 'limited') and any(
             (pair[side]['disk_read_bytes'] or 0) > DISK_READ_NOTE
             for pair in counted for side in SIDES)
 

@@ -31,7 +31,7 @@ SIDES = ('core', 'wiscsort')
 NEEDED = ('date', 'run', 'case', 'name')
 # Lines that agree in these measured the same thing.
 MEASURED = ('shape', 'width', 'key', 'distribution', 'work_mem', 'cache', 'rows', 'consume', 'settings',
-            'core_settings', 'core_only', 'clients', 'memory', 'create', 'select', 'order_by', 'count',
+            'core_settings', 'core_only', 'clients', 'memory', 'buffers', 'create', 'select', 'order_by', 'count',
             'table', 'wanted', 'block_kb', 'reads', 'assist', 'drawn')
 # Cases whose ratio is not that of a sort's time: below 1 it is no loss.
 OF_OTHERS = ('neighbour', 'fmsort', 'costs')
@@ -180,7 +180,7 @@ def cell_line(run, number, of, cell):
     for field in ('case', 'name', 'shape', 'width', 'key', 'distribution', 'work_mem', 'cache', 'rows',
                   'consume', 'settings', 'core_settings', 'need'):
         line[field] = cell[field]
-    for field in ('core_allowed', 'memory', 'create', 'select', 'order_by', 'count'):
+    for field in ('core_allowed', 'memory', 'buffers', 'create', 'select', 'order_by', 'count'):
         if cell[field]:
             line[field] = cell[field]
     line['core_only'] = run['core_only']

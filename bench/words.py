@@ -11,7 +11,7 @@ KEYS = {'text_c': 'text "C"', 'text_icu': 'text ICU', 'text_libc': 'text libc',
 KEY_ORDER = ('int8', 'float8', 'timestamptz', 'uuid', 'numeric', 'text_c', 'text_icu', 'text_libc',
              'text_int4desc')
 DISTRIBUTIONS = ('random', 'sorted', 'reversed', 'equal', 'nulls', 'few')
-CACHES = ('cached', 'shared', 'cold')
+CACHES = ('cached', 'shared', 'part', 'pmem', 'cold')
 SHAPES = ('table', 'join')
 MEMORY_UNITS = {'kB': 1, 'MB': 1 << 10, 'GB': 1 << 20}
 STORE = 'wiscsort.record_store'

@@ -246,11 +246,18 @@ ws_setop_input(SetOpPath *setop, int i)
 #define ws_buffer_is_valid(desc)	((pg_atomic_read_u64(&(desc)->state) & BM_VALID) != 0)
 #define ws_buffer_try_share(desc)	((void) (desc), false)
 #define ws_buffer_unshare(desc)		((void) (desc))
+#define WS_SHARES_BUFFERS			0
 #else
 #define ws_buffer_is_valid(desc)	((pg_atomic_read_u32(&(desc)->state) & BM_VALID) != 0)
 #define ws_buffer_try_share(desc) \
 	LWLockConditionalAcquire(BufferDescriptorGetContentLock(desc), LW_SHARED)
 #define ws_buffer_unshare(desc)		LWLockRelease(BufferDescriptorGetContentLock(desc))
+#define WS_SHARES_BUFFERS			1
+#endif
+#if PG_VERSION_NUM >= 160000
+#define ws_same_tag(a, b)			BufferTagsEqual((a), (b))
+#else
+#define ws_same_tag(a, b)			BUFFERTAGS_EQUAL(*(a), *(b))
 #endif
 
 #if PG_VERSION_NUM >= 180000

@@ -43,9 +43,11 @@ ws_indexmap_append(WsIndexMap *map, WsEntry entry)
 extern void ws_sort_entries(WsEntry *entries, Size n, bool vectorised);
 extern bool ws_sort_has_vqsort(void);
 extern void ws_sort_vectorised(WsEntry *entries, Size n);
+extern void ws_sort_numbers(uint64 *numbers, Size n, bool vectorised);
 
 /* ---- vqsort.cc ---- */
 extern void ws_vqsort(WsEntry *entries, Size n);
+extern void ws_vqsort_numbers(uint64 *numbers, Size n);
 
 /* ---- ties.c ---- */
 /* Guesses in the prefixes of entries. */

@@ -28,7 +28,15 @@ entry_compare(const WsEntry *a, const WsEntry *b)
 #define ST_DEFINE
 #include "lib/sort_template.h"
 
-/* The same without interrupt checks, for few entries. */
+/* Numbers, also without interrupt checks. */
+#define ST_SORT sort_numbers_template
+#define ST_ELEMENT_TYPE uint64
+#define ST_COMPARE(a, b) ((*(a) > *(b)) - (*(a) < *(b)))
+#define ST_SCOPE static
+#define ST_DEFINE
+#include "lib/sort_template.h"
+
+/* Entries without interrupt checks, for few of them. */
 #define ST_SORT sort_few_entries
 #define ST_ELEMENT_TYPE WsEntry
 #define ST_COMPARE(a, b) entry_compare(a, b)
@@ -81,4 +89,21 @@ ws_sort_entries(WsEntry *entries, Size n, bool vectorised)
 		ws_sort_vectorised(entries, n);
 	else
 		sort_entries_template(entries, n);
+}
+
+/*
+ * Sorts n <= WS_PIECE_ENTRIES numbers in place, ascending, with vqsort if `vectorised`.  Callable from
+ * helpers; cannot be interrupted.
+ */
+void
+ws_sort_numbers(uint64 *numbers, Size n, bool vectorised)
+{
+#ifdef HAVE_LIBHWY
+	if (vectorised && n >= VQSORT_MIN_ENTRIES)
+	{
+		ws_vqsort_numbers(numbers, n);
+		return;
+	}
+#endif
+	sort_numbers_template(numbers, n);
 }

@@ -15,6 +15,7 @@
 #include <hwy/contrib/sort/vqsort.h>
 
 extern "C" void ws_vqsort(void *entries, size_t n);
+extern "C" void ws_vqsort_numbers(uint64_t *numbers, size_t n);
 extern "C" void ws_vqsort_thread_end(void);
 
 /* Storage for a Sorter that is constructed at a thread's first use. */
@@ -25,13 +26,26 @@ struct Holder
 };
 static __thread Holder holder;
 
+static hwy::Sorter &
+sorter()
+{
+	if (holder.sorter == nullptr)
+		holder.sorter = ::new (static_cast<void *>(holder.storage)) hwy::Sorter();
+	return *holder.sorter;
+}
+
 /* Sorts n entries ascending; 16-byte aligned.  Callable from any thread. */
 extern "C" void
 ws_vqsort(void *entries, size_t n)
 {
-	if (holder.sorter == nullptr)
-		holder.sorter = ::new (static_cast<void *>(holder.storage)) hwy::Sorter();
-	(*holder.sorter)(static_cast<hwy::uint128_t *>(entries), n, hwy::SortAscending());
+	sorter()(static_cast<hwy::uint128_t *>(entries), n, hwy::SortAscending());
+}
+
+/* The same for numbers of 64 bits. */
+extern "C" void
+ws_vqsort_numbers(uint64_t *numbers, size_t n)
+{
+	sorter()(numbers, n, hwy::SortAscending());
 }
 
 /* Releases the calling thread's sorter. */

@@ -31,16 +31,17 @@
 #include "portability/instr_time.h"
 #include "utils/rel.h"
 
-#define MAX_ROWS		WS_PIECE_ENTRIES
+#define MAX_ROWS		Min(WS_PIECE_ENTRIES, WS_WINDOW_ROWS)
 #define AHEAD			32		/* copies that the CPU has been asked for, or more */
 #define TEAM_ROWS		1024	/* windows that are worth a team */
 #define PART			((Size) 64 * 1024)	/* of the arena, for one side */
 #define REST_ROWS		4096	/* pointers taken at a time that nobody fetches */
+#define REMEMBERED_SHARE	32	/* 1 / that of the memory, at most, says where blocks are */
 #define MOST_DEVIATION	0.12	/* of a window's average row that room is left for */
 
 /* Of a row, beside the arena: its place and its pointer. */
 #define PLACE			sizeof(uint32)
-#define POINTER			sizeof(WsEntry)
+#define POINTER			sizeof(WsHeapRow)
 
 static bool fill(WsHeap *h);
 
@@ -51,6 +52,30 @@ restart(WsHeap *h, uint64 position)
 	h->first = position;
 	h->rows = h->head = 0;
 	h->batch = WS_FIRST_BATCH;
+}
+
+/* Has direct reads remember where blocks are, if that takes little of the memory. */
+static void
+remember_buffers(WsHeap *h, BlockNumber blocks, const WsStoreContext *context)
+{
+	Size		bytes = TYPEALIGN(4096, (Size) blocks * sizeof(int32));
+
+	MemoryContext old;
+	WsRegion   *region;
+
+	h->remembers = ws_direct_remembers(h->direct);
+	if (h->remembers || !WS_SHARES_BUFFERS || blocks == 0 ||
+		bytes > Min(context->request->memory, h->memory) / REMEMBERED_SHARE)
+		return;
+	/* as long as there are direct reads */
+	old = MemoryContextSwitchTo(GetMemoryChunkContext(h->direct));
+	region = ws_region_create(context->account, bytes, bytes);
+	MemoryContextSwitchTo(old);
+	ws_region_commit(region, bytes);
+	h->memory -= bytes;
+	h->least -= bytes;
+	ws_direct_remember(h->direct, (int32 *) region->base, blocks);
+	h->remembers = true;
 }
 
 /*
@@ -72,17 +97,19 @@ ws_heap_create(const WsStoreContext *context, const WsHeapTable *table, WsStream
 
 	h->request = request;
 	h->rel = rel;
-	h->source = ws_heap_order_create(context, stream, Min(most / sizeof(WsEntry), MAX_ROWS));
+	h->direct = table->direct;
+	h->source = ws_heap_order_create(context, stream, Min(most / POINTER, MAX_ROWS));
 	h->region = ws_region_create(context->account, (Size) Min(expected, (double) most), Max(most, 64 * 1024));
 	ws_region_use_huge_pages(h->region);
 	h->memory = h->least = Min(memory, h->region->limit);
+	if (table->direct != NULL)
+		remember_buffers(h, table->blocks, context);
 	h->single = palloc(BLCKSZ + MAXIMUM_ALIGNOF);
 	h->average = rel->rd_rel->reltuples > 0 ?
 		(double) blocks * BLCKSZ / rel->rd_rel->reltuples : 256;
 	h->average = Max(64, Min(h->average, BLCKSZ));
 	h->deviation = MOST_DEVIATION / 2;
 	h->strategy = table->strategy;
-	h->direct = table->direct;
 	if (h->direct == NULL)
 		h->announcer = ws_announcer_create(rel, h->source);
 	h->team = palloc(sizeof(WsTeam));
@@ -264,12 +291,12 @@ ws_heap_rest(WsHeap *h, uint64 *pointer)
 	}
 	if (h->where == NULL)
 	{
-		*pointer = h->order[h->head++].hi;
+		*pointer = ws_row_pointer(h->order[h->head++]);
 		return true;
 	}
 	where = h->where[h->head++];
 	if (unlikely((where & WS_NO_ROOM) != 0))
-		*pointer = h->order[where & ~WS_NO_ROOM].hi;
+		*pointer = ws_row_pointer(h->order[where & ~WS_NO_ROOM]);
 	else
 	{
 		memcpy(&front, h->arena + (Size) where * MAXIMUM_ALIGNOF + WS_ROW_FRONT, sizeof(front));
@@ -347,7 +374,7 @@ ws_heap_next(WsHeap *h, HeapTuple tuple)
 		row = h->arena + (Size) where * MAXIMUM_ALIGNOF;
 	else
 	{
-		ws_heap_fetch_single(h, h->order[where & ~WS_NO_ROOM].hi);
+		ws_heap_fetch_single(h, ws_row_pointer(h->order[where & ~WS_NO_ROOM]));
 		row = h->single;
 	}
 	memcpy(&front, row + WS_ROW_FRONT, sizeof(front));

@@ -9,6 +9,7 @@
 #include "store/row.h"
 #include "store/store.h"
 
+#include "access/htup_details.h"
 #include "storage/block.h"
 #include "storage/bufmgr.h"
 #include "storage/bufpage.h"
@@ -24,6 +25,7 @@ typedef struct WsDirectBlock
 {
 	BlockNumber block;
 	const char *page;			/* or NULL */
+	const char *near;			/* to be touched before it is locked, or NULL: where the page is, or was */
 	int			buffer;			/* number of the shared buffer it is in, or -1 */
 	Size		from;			/* the caller's entries in it */
 	Size		end;
@@ -31,8 +33,12 @@ typedef struct WsDirectBlock
 
 extern WsDirect *ws_direct_create(Relation rel);
 extern bool ws_direct_persistent(const WsDirect *direct);
+extern void ws_direct_remember(WsDirect *d, int32 *buffers, BlockNumber blocks);
+extern bool ws_direct_remembers(const WsDirect *d);
 extern void ws_direct_find(WsDirect *d, WsDirectBlock *blocks, int n, bool files);
+extern void ws_direct_recall(WsDirect *d, WsDirectBlock *blocks, int n, bool files);
 extern void ws_direct_touch(const char *page, OffsetNumber offset);
+extern void ws_direct_prefetch_row(const char *page, OffsetNumber offset);
 extern void ws_direct_touch_row(const char *page, OffsetNumber offset);
 extern int	ws_direct_lock(WsDirect *d, WsDirectBlock *blocks, int n);
 extern void ws_direct_unlock(WsDirect *d, const WsDirectBlock *blocks, int n);
@@ -86,6 +92,49 @@ extern void ws_heap_keys_spooled(WsHeapKeys *keys, const WsKeyRows *spooled);
 extern void ws_heap_keys_stats(const WsHeapKeys *keys, WsStoreStats *stats);
 
 /* ---- heap_order.c: the pointers of the next window, in block order ---- */
+
+/* Of a row in a window: block, line pointer and position in the output, in 32, 11 and 21 bits. */
+typedef uint64 WsHeapRow;
+
+#define WS_OFFSET_BITS		11
+#define WS_POSITION_BITS	21
+#define WS_WINDOW_ROWS		((Size) 1 << WS_POSITION_BITS)	/* at most */
+StaticAssertDecl(MaxHeapTuplesPerPage < (1 << WS_OFFSET_BITS) - 1, "line pointers have more bits");
+
+/* A line pointer that no row can have remains one. */
+static inline WsHeapRow
+ws_heap_row(uint64 pointer, Size position)
+{
+	uint64		offset = Min(pointer & 0xFFFF, (1 << WS_OFFSET_BITS) - 1);
+
+	return ((pointer >> 16) << WS_OFFSET_BITS | offset) << WS_POSITION_BITS | position;
+}
+
+static inline Size
+ws_row_position(WsHeapRow row)
+{
+	return row & (WS_WINDOW_ROWS - 1);
+}
+
+static inline BlockNumber
+ws_row_block(WsHeapRow row)
+{
+	return (BlockNumber) (row >> (WS_OFFSET_BITS + WS_POSITION_BITS));
+}
+
+static inline OffsetNumber
+ws_row_offset(WsHeapRow row)
+{
+	return (OffsetNumber) (row >> WS_POSITION_BITS & ((1 << WS_OFFSET_BITS) - 1));
+}
+
+/* Its pointer. */
+static inline uint64
+ws_row_pointer(WsHeapRow row)
+{
+	return (uint64) ws_row_block(row) << 16 | ws_row_offset(row);
+}
+
 typedef struct WsHeapOrder
 {
 	WsChore		chore;			/* must be first */
@@ -94,15 +143,15 @@ typedef struct WsHeapOrder
 	WsHelper   *helper;			/* or NULL */
 	bool		started;		/* the next pointers are being taken */
 	WsRegion   *region;
-	WsEntry    *entries;		/* (pointer, position) */
+	WsHeapRow  *entries;
 	Size		wanted;
 	Size		rows;
 } WsHeapOrder;
 
 extern WsHeapOrder *ws_heap_order_create(const WsStoreContext *context, WsStream *stream, Size max_rows);
-extern WsEntry *ws_heap_order_next(WsHeapOrder *o, Size rows, Size *n, Size *wanted);
+extern const WsHeapRow *ws_heap_order_next(WsHeapOrder *o, Size rows, Size *n, Size *wanted);
 extern void ws_heap_order_ahead(WsHeapOrder *o, Size rows);
-extern const WsEntry *ws_heap_order_look(const WsHeapOrder *o, Size *n);
+extern const WsHeapRow *ws_heap_order_look(const WsHeapOrder *o, Size *n);
 extern void ws_heap_order_stop(WsHeapOrder *o);
 
 /* ---- heap.c: the next rows in output order, fetched in block order ---- */
@@ -171,6 +220,7 @@ typedef struct WsHeap
 	WsDirect   *direct;			/* or NULL: then there is an announcer */
 	WsAnnouncer *announcer;
 	bool		resident;		/* most blocks have been in shared_buffers lately */
+	bool		remembers;		/* in which buffer each block was at its last visit */
 	/* the window */
 	uint64		first;			/* number of its first row in the output */
 	Size		rows;			/* in it */
@@ -178,7 +228,7 @@ typedef struct WsHeap
 	Size		prefetched;		/* of the copies, the CPU has been asked for */
 	bool		announced;		/* the system knows the first blocks of the window to come */
 	Size		batch;			/* rows to ask for next time */
-	const WsEntry *order;		/* by row: (pointer, position), in block order; until ws_heap_order_ahead */
+	const WsHeapRow *order;		/* by row, in block order; until ws_heap_order_ahead */
 	uint32	   *where;			/* by position: place in the arena */
 	char	   *arena;
 	Size		room;			/* bytes */

@@ -62,6 +62,10 @@
 #define SAMPLES			64		/* blocks of which is asked whether they are in memory */
 #define MEMORY_PAGE		4096	/* bytes, at least */
 
+/* Of a block, in the place of a buffer. */
+#define IN_FILE			(-1)
+#define UNKNOWN			(-2)
+
 typedef struct Segment
 {
 	WsMapping	mapping;		/* must be first; base NULL until asked for */
@@ -79,6 +83,8 @@ struct WsDirect
 	Segment    *segments;
 	int			nsegments;
 	uint64		held[NUM_BUFFER_PARTITIONS / 64];	/* partition locks: a bit each */
+	int32	   *buffers;		/* by block: its buffer at the last visit, IN_FILE or UNKNOWN */
+	BlockNumber nbuffers;		/* the first blocks of the table, so many */
 	uint8	   *verified;		/* with checksums, once blocks are read: a bit a block */
 	char	   *page;			/* the same: a copy, aligned */
 	MemoryContextCallback callback;
@@ -210,18 +216,34 @@ ws_direct_touch(const char *page, OffsetNumber offset)
 	__builtin_prefetch(page + SizeOfPageHeaderData + (offset - 1) * sizeof(ItemIdData));
 }
 
-/* The same for the row itself. */
+static inline ItemIdData
+line_pointer(const char *page, OffsetNumber offset)
+{
+	return ((const PageHeaderData *) page)->pd_linp[(OffsetNumber) (offset - 1) % MaxHeapTuplesPerPage];
+}
+
+/* Asks the CPU for the row itself.  What is not in memory stays where it is. */
+void
+ws_direct_prefetch_row(const char *page, OffsetNumber offset)
+{
+	ItemIdData	lp = line_pointer(page, offset);
+	const char *row = page + lp.lp_off % BLCKSZ;
+
+	/* a row may begin anywhere in its first cache line */
+	for (Size i = 0; i < Min(lp.lp_len, (Size) 512) + 56 && row + i < page + BLCKSZ; i += 64)
+		__builtin_prefetch(row + i);
+}
+
+/* Brings the row into memory. */
 void
 ws_direct_touch_row(const char *page, OffsetNumber offset)
 {
-	ItemIdData	lp = ((const PageHeaderData *) page)->pd_linp[(offset - 1) %
-															  MaxHeapTuplesPerPage];
-	const char *row = page + lp.lp_off % BLCKSZ;
+	ItemIdData	lp = line_pointer(page, offset);
+	Size		first = lp.lp_off % BLCKSZ;
+	Size		last = Min(first + lp.lp_len, BLCKSZ - 1);
 
-	(void) *(const volatile char *) row;
-	/* a row may begin anywhere in its first cache line */
-	for (Size i = 64; i < Min(lp.lp_len, (Size) 512) + 56 && row + i < page + BLCKSZ; i += 64)
-		__builtin_prefetch(row + i);
+	(void) *(const volatile char *) (page + first);
+	(void) *(const volatile char *) (page + last);
 }
 
 static inline LWLock *
@@ -230,14 +252,42 @@ partition_lock(int partition)
 	return BufMappingPartitionLockByIndex(partition);
 }
 
+/*
+ * Is this the buffer of a block whose partition lock is held?  The mapping table would say the same: tags
+ * come to buffers and go from them with that lock held in exclusive mode, too (docs/heap.md).  The header
+ * lock is for buffers that are getting the tag of another partition meanwhile.
+ */
+static inline bool
+has_tag(int buffer, const BufferTag *tag)
+{
+#if WS_SHARES_BUFFERS
+	BufferDesc *desc = GetBufferDescriptor(buffer);
+	uint32		state = LockBufHdr(desc);
+	bool		same = (state & BM_TAG_VALID) != 0 && ws_same_tag(&desc->tag, tag);
+
+	UnlockBufHdr(desc, state);
+	return same;
+#else
+	return false;
+#endif
+}
+
 /* Number of the buffer of a block whose partition lock is held, or -1. */
 static inline int
 lookup(WsDirect *d, BlockNumber block, uint32 hash)
 {
 	BufferTag	tag;
+	int			buffer;
 
 	ws_buffer_tag(&tag, d->rel, block);
-	return BufTableLookup(&tag, hash);
+	if (block >= d->nbuffers)
+		return BufTableLookup(&tag, hash);
+	buffer = d->buffers[block];
+	if (buffer >= 0 && has_tag(buffer, &tag))
+		return buffer;
+	buffer = BufTableLookup(&tag, hash);
+	d->buffers[block] = buffer >= 0 ? buffer : IN_FILE;
+	return buffer;
 }
 
 static inline uint32
@@ -312,6 +362,45 @@ ws_direct_find(WsDirect *d, WsDirectBlock *blocks, int n, bool files)
 		b->page = files ? mapped(d, b->block) : NULL;
 		if (unlikely(b->page != NULL && !trusted(d, b->block)))
 			verify(d, b->block, b->page);
+		b->near = b->page;
+	}
+}
+
+/*
+ * From now on it is remembered, in `buffers`, in which buffer each of the table's first `blocks` blocks was
+ * when it was visited last.  That spares a visit the look into the mapping table, and tells what to touch.
+ */
+void
+ws_direct_remember(WsDirect *d, int32 *buffers, BlockNumber blocks)
+{
+	for (BlockNumber i = 0; i < blocks; i++)
+		buffers[i] = UNKNOWN;
+	d->buffers = buffers;
+	d->nbuffers = blocks;
+}
+
+bool
+ws_direct_remembers(const WsDirect *d)
+{
+	return d->buffers != NULL;
+}
+
+/* As ws_direct_find, but that `files` is for blocks of which nothing is remembered. */
+void
+ws_direct_recall(WsDirect *d, WsDirectBlock *blocks, int n, bool files)
+{
+	for (int i = 0; i < n; i++)
+	{
+		WsDirectBlock *b = &blocks[i];
+		int32		buffer = b->block < d->nbuffers ? d->buffers[b->block] : UNKNOWN;
+
+		ws_direct_find(d, b, 1, buffer == UNKNOWN ? files : buffer == IN_FILE);
+		if (buffer < 0)
+			continue;
+		__builtin_prefetch(GetBufferDescriptor(buffer), 1);
+		b->near = BufferGetBlock(buffer + 1);
+		/* a server made for a memory checker forbids pages without a pin */
+		VALGRIND_MAKE_MEM_DEFINED((void *) b->near, BLCKSZ);
 	}
 }
 

@@ -15,8 +15,9 @@
  * query in bench/NOTES.md).  The locks are the backend's: a helper copies only while the
  * backend holds them for it.
  *
- * If most blocks turn out to be in shared buffers, their addresses are known only
- * under the locks, and step 1 is left out.
+ * The addresses of blocks in shared buffers are known only under the locks, at the first visit.  Then it
+ * is remembered in which buffer a block was (ws_direct_remember).  If memory is too small for that, and
+ * most blocks turn out to be in buffers, step 1 is left out.
  *
  * What cannot be had directly comes through the buffer manager: so do, from PostgreSQL 19 on, all blocks that
  * are in shared buffers.
@@ -29,6 +30,7 @@
 
 #define GROUP_ROWS		128		/* rows fetched under the same locks, about */
 #define BATCH_GROUPS		(WS_HEAP_TOUCHED / WS_DIRECT_BLOCKS)
+#define ROWS_AHEAD		512		/* bytes of the arena, for whose lines the CPU is asked early */
 #define ITEM_BLOCKS		8		/* of a lock group, copied by the same thread */
 
 /*
@@ -81,10 +83,10 @@ copy_rows(WsHeap *h, WsHeapSide *side, const char *page, Size from, Size end)
 {
 	for (; from < end; from++)
 	{
-		WsEntry		e = h->order[from];
+		WsHeapRow	e = h->order[from];
 		Size		length;
 		Size		bytes;
-		const char *row = ws_heap_find_row(page, ws_pointer_offset(e.hi), &length);
+		const char *row = ws_heap_find_row(page, ws_row_offset(e), &length);
 		char	   *place;
 
 		if (unlikely(row == NULL))
@@ -94,12 +96,15 @@ copy_rows(WsHeap *h, WsHeapSide *side, const char *page, Size from, Size end)
 		place = make_room(h, side, bytes);
 		if (likely(place != NULL))
 		{
-			put_row(place, e.hi, row, length);
-			h->where[e.lo] = (uint32) ((place - h->arena) / MAXIMUM_ALIGNOF);
+			/* the lines of rows to come */
+			__builtin_prefetch(place + ROWS_AHEAD, 1);
+			__builtin_prefetch(place + ROWS_AHEAD + 64, 1);
+			put_row(place, ws_row_pointer(e), row, length);
+			h->where[ws_row_position(e)] = (uint32) ((place - h->arena) / MAXIMUM_ALIGNOF);
 		}
 		else
 		{
-			h->where[e.lo] = WS_NO_ROOM | (uint32) from;
+			h->where[ws_row_position(e)] = WS_NO_ROOM | (uint32) from;
 			side->missing = true;
 		}
 	}
@@ -110,10 +115,10 @@ copy_rows(WsHeap *h, WsHeapSide *side, const char *page, Size from, Size end)
 static inline Size
 block_end(const WsHeap *h, Size from)
 {
-	BlockNumber block = ws_pointer_block(h->order[from].hi);
+	BlockNumber block = ws_row_block(h->order[from]);
 	Size		end = from + 1;
 
-	while (end < h->rows && ws_pointer_block(h->order[end].hi) == block)
+	while (end < h->rows && ws_row_block(h->order[end]) == block)
 		end++;
 	return end;
 }
@@ -133,7 +138,7 @@ copy_buffered(WsHeap *h, Buffer buffer, Size from)
 	UnlockReleaseBuffer(buffer);
 	h->stats.blocks_buffered++;
 	if (unlikely(done < end))
-		ws_heap_bad_pointer(h->rel, h->order[done].hi);
+		ws_heap_bad_pointer(h->rel, ws_row_pointer(h->order[done]));
 }
 
 /* Where reading all blocks of the window through the buffer manager stands. */
@@ -152,7 +157,7 @@ next_block(void *arg)
 
 	if (b->next >= b->h->rows)
 		return InvalidBlockNumber;
-	block = ws_pointer_block(b->h->order[b->next].hi);
+	block = ws_row_block(b->h->order[b->next]);
 	b->next = block_end(b->h, b->next);
 	return block;
 }
@@ -171,16 +176,39 @@ use_buffer(void *arg, Buffer buffer)
  * (os/team.c): the backend takes them from the front, the helper from the back.
  */
 
-/* Touches rows in the table's files, in two steps whose misses overlap. */
+/* Asks the CPU for page headers and line pointers of rows. */
+static inline void
+prefetch_pointers(const WsHeap *h, const char *page, Size from, Size end)
+{
+	__builtin_prefetch(page);
+	for (; from < end; from++)
+		__builtin_prefetch(page + SizeOfPageHeaderData +
+						   (ws_row_offset(h->order[from]) - 1) * sizeof(ItemIdData));
+}
+
+static inline void
+prefetch_rows(const WsHeap *h, const char *page, Size from, Size end)
+{
+	for (; from < end; from++)
+		ws_direct_prefetch_row(page, ws_row_offset(h->order[from]));
+}
+
+/*
+ * Touches rows, in steps whose misses overlap.  None of the first two waits for a row; the last sees to it
+ * that those in the table's files are in memory, as those in buffers are.
+ */
 static void
 touch_rows(WsHeap *h, const WsDirectBlock *blocks, int n)
 {
 	for (int i = 0; i < n; i++)
-		for (Size e = blocks[i].from; blocks[i].page != NULL && e < blocks[i].end; e++)
-			ws_direct_touch(blocks[i].page, ws_pointer_offset(h->order[e].hi));
+		if (blocks[i].near != NULL)
+			prefetch_pointers(h, blocks[i].near, blocks[i].from, blocks[i].end);
+	for (int i = 0; i < n; i++)
+		if (blocks[i].near != NULL)
+			prefetch_rows(h, blocks[i].near, blocks[i].from, blocks[i].end);
 	for (int i = 0; i < n; i++)
 		for (Size e = blocks[i].from; blocks[i].page != NULL && e < blocks[i].end; e++)
-			ws_direct_touch_row(blocks[i].page, ws_pointer_offset(h->order[e].hi));
+			ws_direct_touch_row(blocks[i].page, ws_row_offset(h->order[e]));
 }
 
 /*
@@ -198,18 +226,16 @@ touch_batch(void *arg, int item, int side)
 			   WS_DIRECT_BLOCKS / 2);
 }
 
-/* The same for pages in shared buffers, which always are in memory. */
+/* The same for blocks that turn out to be in other buffers than they have been touched in. */
 static void
 prefetch_buffers(WsHeap *h, WsDirectBlock *blocks, int n)
 {
 	for (int i = 0; i < n; i++)
-		if (blocks[i].buffer >= 0 && blocks[i].page != NULL)
-			__builtin_prefetch(blocks[i].page + SizeOfPageHeaderData + sizeof(ItemIdData) *
-							   ws_pointer_offset(h->order[blocks[i].from].hi));
+		if (blocks[i].page != blocks[i].near && blocks[i].page != NULL)
+			prefetch_pointers(h, blocks[i].page, blocks[i].from, blocks[i].end);
 	for (int i = 0; i < n; i++)
-		for (Size e = blocks[i].from;
-			 e < blocks[i].end && blocks[i].buffer >= 0 && blocks[i].page != NULL; e++)
-			ws_direct_touch_row(blocks[i].page, ws_pointer_offset(h->order[e].hi));
+		if (blocks[i].page != blocks[i].near && blocks[i].page != NULL)
+			prefetch_rows(h, blocks[i].page, blocks[i].from, blocks[i].end);
 }
 
 /* Copies the rows of blocks that are locked. */
@@ -230,16 +256,17 @@ copy_blocks(void *arg, int item, int side)
 			continue;
 		done = copy_rows(h, s, blocks[i].page, blocks[i].from, blocks[i].end);
 		if (unlikely(done < blocks[i].end))
-			s->bad = h->order[done].hi;
+			s->bad = ws_row_pointer(h->order[done]);
 	}
 }
 
 /*
  * Fetches the rows of h->blocks: directly, as far as that is possible, else through the buffer manager.
- * Without `files`, blocks that are in no buffer are left, and moved to the front.
+ * Unless it is the `last` time, blocks that are in no buffer and have not been touched in a file are
+ * left, and moved to the front.
  */
 static void
-fetch_directly(WsHeap *h, bool files)
+fetch_directly(WsHeap *h, bool last)
 {
 	WsDirectBlock *blocks = h->blocks;
 	bool		complete;
@@ -262,35 +289,27 @@ fetch_directly(WsHeap *h, bool files)
 			shared++;
 		else if (blocks[i].page != NULL)
 			direct++;
-		else if (files || blocks[i].buffer >= 0)
+		else if (last || blocks[i].buffer >= 0)
 			copy_buffered(h, ReadBufferExtended(h->rel, MAIN_FORKNUM, blocks[i].block,
 												RBM_NORMAL, h->strategy), blocks[i].from);
 		else
 			blocks[left++] = blocks[i];
 	}
 	ws_heap_count_visits(h->rel, &h->stats, direct, shared);
-	if (!files || !h->resident)
+	if (!last)
 		h->resident = present > h->nblocks / 2;
 	h->nblocks = left;
 }
 
-/* Fetches the rows of h->blocks, which have been touched if `touched`. */
+/* Fetches the rows of h->blocks, which have been found, and touched as far as that told where they are. */
 static void
-fetch_group(WsHeap *h, bool touched)
+fetch_group(WsHeap *h)
 {
-	if (h->resident)
-	{
-		ws_direct_find(h->direct, h->blocks, h->nblocks, false);
-		fetch_directly(h, false);
-		touched = false;
-	}
+	fetch_directly(h, false);
 	if (h->nblocks > 0)
 	{
-		if (!touched)
-		{
-			ws_direct_find(h->direct, h->blocks, h->nblocks, true);
-			touch_rows(h, h->blocks, h->nblocks);
-		}
+		ws_direct_find(h->direct, h->blocks, h->nblocks, true);
+		touch_rows(h, h->blocks, h->nblocks);
 		fetch_directly(h, true);
 	}
 }
@@ -298,8 +317,8 @@ fetch_group(WsHeap *h, bool touched)
 /* The blocks of a window to come. */
 typedef struct Coming
 {
-	const WsEntry *order;
-	const WsEntry *end;
+	const WsHeapRow *order;
+	const WsHeapRow *end;
 } Coming;
 
 static BlockNumber
@@ -310,8 +329,8 @@ coming_block(void *arg)
 
 	if (c->order == c->end)
 		return InvalidBlockNumber;
-	block = ws_pointer_block(c->order->hi);
-	while (c->order < c->end && ws_pointer_block(c->order->hi) == block)
+	block = ws_row_block(*c->order);
+	while (c->order < c->end && ws_row_block(*c->order) == block)
 		c->order++;
 	return block;
 }
@@ -324,7 +343,7 @@ bool
 ws_heap_announce(WsHeap *h)
 {
 	Size		n;
-	const WsEntry *order = ws_heap_order_look(h->source, &n);
+	const WsHeapRow *order = ws_heap_order_look(h->source, &n);
 	Coming		coming;
 
 	if (order == NULL)
@@ -347,7 +366,6 @@ ws_heap_fetch(WsHeap *h)
 	}
 	for (Size next = 0; next < h->rows;)
 	{
-		bool		touched = false;
 		int			n[BATCH_GROUPS];
 
 		CHECK_FOR_INTERRUPTS();
@@ -361,26 +379,23 @@ ws_heap_fetch(WsHeap *h)
 
 			for (n[group] = 0; next < limit && n[group] < WS_DIRECT_BLOCKS; n[group]++, b++)
 			{
-				b->block = ws_pointer_block(h->order[next].hi);
+				b->block = ws_row_block(h->order[next]);
 				b->from = next;
 				b->end = next = block_end(h, next);
 			}
 			for (int i = n[group]; i < WS_DIRECT_BLOCKS; i++)
-				h->touching[group * WS_DIRECT_BLOCKS + i].page = NULL;
+				b[i - n[group]].page = b[i - n[group]].near = NULL;
+			ws_direct_recall(h->direct, h->touching + group * WS_DIRECT_BLOCKS, n[group],
+							 !h->resident);
 		}
-		if (!h->resident)
-		{
-			for (int group = 0; group < h->groups; group++)
-				ws_direct_find(h->direct, h->touching + group * WS_DIRECT_BLOCKS, n[group], true);
-			touched = true;
-			if (!ws_team_run(h->team, touch_batch, h, 2 * h->groups))
-				ws_direct_failed(h->direct);
-		}
+		if ((!h->resident || h->remembers) &&
+			!ws_team_run(h->team, touch_batch, h, 2 * h->groups))
+			ws_direct_failed(h->direct);
 		for (int group = 0; group < h->groups; group++)
 		{
 			h->blocks = h->touching + group * WS_DIRECT_BLOCKS;
 			h->nblocks = n[group];
-			fetch_group(h, touched);
+			fetch_group(h);
 		}
 	}
 }

@@ -78,6 +78,7 @@ copy_directly(WsHeapKeys *k, uint64 pointer)
 		if (block.page != NULL)
 		{
 			ws_direct_touch(block.page, offset);
+			ws_direct_prefetch_row(block.page, offset);
 			ws_direct_touch_row(block.page, offset);
 		}
 		k->resident = ws_direct_lock(direct, &block, 1) > 0;
@@ -262,7 +263,10 @@ prefetch_key(void *store, uint64 pointer)
 	block.block = ws_pointer_block(before);
 	ws_direct_find(k->table->direct, &block, 1, true);
 	if (block.page != NULL)
+	{
+		ws_direct_prefetch_row(block.page, ws_pointer_offset(before));
 		ws_direct_touch_row(block.page, ws_pointer_offset(before));
+	}
 }
 
 static WsKeySlot *

@@ -9,7 +9,7 @@
  * While a window is fetched, its pointers are needed, and both fetch (os/team.c) where blocks are read
  * directly.  So there is room for the pointers of one window only, and windows are the larger for it.
  *
- * Memory: 16 bytes a pointer.
+ * Memory: 8 bytes a pointer.
  *-------------------------------------------------------------------------
  */
 #include "store/heap.h"
@@ -32,8 +32,7 @@ take(WsHeapOrder *o)
 			CHECK_FOR_INTERRUPTS();
 		for (Size i = 0; i < n; i++)
 		{
-			o->entries[o->rows].hi = ws_entry_pointer(entries[i]);
-			o->entries[o->rows].lo = o->rows;
+			o->entries[o->rows] = ws_heap_row(ws_entry_pointer(entries[i]), o->rows);
 			o->rows++;
 		}
 	}
@@ -45,21 +44,21 @@ take_chore(WsChore *chore)
 	WsHeapOrder *o = (WsHeapOrder *) chore;
 
 	take(o);
-	ws_sort_vectorised(o->entries, o->rows);
+	ws_sort_numbers(o->entries, o->rows, true);
 }
 
 static void
 prepare(WsHeapOrder *o, Size wanted)
 {
-	Size		bytes = wanted * sizeof(WsEntry);
+	Size		bytes = wanted * sizeof(WsHeapRow);
 
 	/* longer rows: what their pointers leave is for the window */
 	if (o->region->committed > bytes + bytes / 4)
 		ws_region_shrink(o->region, bytes);
 	if (!ws_region_reserve(o->region, bytes))
-		wanted = o->region->reserved / sizeof(WsEntry);
-	ws_region_commit(o->region, wanted * sizeof(WsEntry));
-	o->entries = (WsEntry *) o->region->base;
+		wanted = o->region->reserved / sizeof(WsHeapRow);
+	ws_region_commit(o->region, wanted * sizeof(WsHeapRow));
+	o->entries = (WsHeapRow *) o->region->base;
 	o->wanted = wanted;
 }
 
@@ -72,7 +71,7 @@ ws_heap_order_create(const WsStoreContext *context, WsStream *stream, Size max_r
 {
 	const WsThreads *threads = &context->request->threads;
 	WsHeapOrder *o = palloc0(sizeof(WsHeapOrder));
-	Size		limit = Max(max_rows * sizeof(WsEntry), 64 * 1024);
+	Size		limit = Max(max_rows * sizeof(WsHeapRow), 64 * 1024);
 
 	o->chore.run = take_chore;
 	o->stream = stream;
@@ -81,8 +80,9 @@ ws_heap_order_create(const WsStoreContext *context, WsStream *stream, Size max_r
 	if (stream->helper_safe && o->vectorised && !context->request->random_access)
 		o->helper = ws_helper_start(threads->read, threads->most,
 									stream->count >= WS_HELPER_ROWS &&
-									max_rows * sizeof(WsEntry) >= WS_HELPER_MEMORY / 16);
-	o->region = ws_region_create(context->account, (Size) Min(stream->count * sizeof(WsEntry), limit), limit);
+									max_rows * sizeof(WsHeapRow) >= WS_HELPER_MEMORY / 16);
+	o->region = ws_region_create(context->account,
+								 (Size) Min(stream->count * sizeof(WsHeapRow), limit), limit);
 	return o;
 }
 
@@ -91,7 +91,7 @@ ws_heap_order_create(const WsStoreContext *context, WsStream *stream, Size max_r
  * output, by pointer; *n is how many, 0 at the end, and *wanted how many were asked for.  They are
  * valid until the next call of this or of ws_heap_order_ahead.
  */
-WsEntry *
+const WsHeapRow *
 ws_heap_order_next(WsHeapOrder *o, Size rows, Size *n, Size *wanted)
 {
 	if (o->helper == NULL)
@@ -99,7 +99,7 @@ ws_heap_order_next(WsHeapOrder *o, Size rows, Size *n, Size *wanted)
 		prepare(o, rows);
 		take(o);
 		ws_stream_raise(o->stream);
-		ws_sort_entries(o->entries, o->rows, o->vectorised);
+		ws_sort_numbers(o->entries, o->rows, o->vectorised);
 	}
 	else
 	{
@@ -129,7 +129,7 @@ ws_heap_order_ahead(WsHeapOrder *o, Size rows)
  * The pointers that ws_heap_order_next is going to return, and in *n how many: if the helper has them by now,
  * otherwise NULL.
  */
-const WsEntry *
+const WsHeapRow *
 ws_heap_order_look(const WsHeapOrder *o, Size *n)
 {
 	if (!o->started || !ws_chore_is_done(&o->chore))
