@@ -73,8 +73,8 @@ divide(int n, uint64 span, bool whole)
 		  whole ? "whole" : "prefixes", chains, wanted);
 }
 
-int
-main(void)
+static void
+all(void *arg)
 {
 	for (int whole = 0; whole < 2; whole++)
 	{
@@ -88,5 +88,11 @@ main(void)
 				divide(MOST - i, spans[s], whole);
 		}
 	}
+}
+
+int
+main(void)
+{
+	CHECK(server_try(all, NULL) && server_left() == NULL, "nothing is left");
 	return failures != 0;
 }
