@@ -154,7 +154,11 @@ ws_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 	ExplainPropertyInteger("IndexMap Entries", NULL, (int64) s->runs.entries, es);
 	if (es->verbose)
 		show_learnt(&s->learnt, es);
+	if (s->runs.in_order)
+		ExplainPropertyBool("Rows in Order", true, es);
 	ExplainPropertyInteger("Runs", NULL, s->runs.formed, es);
+	if (es->verbose && s->runs.chains > 0)
+		ExplainPropertyInteger("Run Chains", NULL, s->runs.chains, es);
 	ExplainPropertyInteger("Merge Passes", NULL, s->runs.passes, es);
 	if (s->runs.reads.blocks > 0)
 	{

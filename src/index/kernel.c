@@ -44,8 +44,42 @@ entry_compare(const WsEntry *a, const WsEntry *b)
 #define ST_DEFINE
 #include "lib/sort_template.h"
 
+#ifdef HAVE_LIBHWY
+
 /* Below this vqsort's set-up costs more than it gains. */
 #define VQSORT_MIN_ENTRIES	64
+
+/*
+ * Are n entries in order as they are, or the other way round?  Then they are put in order, and nothing is
+ * left to be done.  Others are left as they are, mostly after a few comparisons.
+ */
+static bool
+sort_ordered(WsEntry *entries, Size n)
+{
+	Size		i = 1;
+
+	if (n < 2)
+		return true;
+	if (entry_compare(&entries[0], &entries[1]) < 0)
+	{
+		while (i < n && ws_entry_int(entries[i - 1]) < ws_entry_int(entries[i]))
+			i++;
+		return i == n;
+	}
+	while (i < n && ws_entry_int(entries[i - 1]) > ws_entry_int(entries[i]))
+		i++;
+	if (i < n)
+		return false;
+	for (Size a = 0, z = n - 1; a < z; a++, z--)
+	{
+		WsEntry		e = entries[a];
+
+		entries[a] = entries[z];
+		entries[z] = e;
+	}
+	return true;
+}
+#endif
 
 /*
  * Sorts n <= WS_PIECE_ENTRIES entries in place, ascending, with vqsort, if
@@ -59,7 +93,8 @@ ws_sort_vectorised(WsEntry *entries, Size n)
 #ifdef HAVE_LIBHWY
 	if (n >= VQSORT_MIN_ENTRIES)
 	{
-		ws_vqsort(entries, n);
+		if (!sort_ordered(entries, n))
+			ws_vqsort(entries, n);
 		return;
 	}
 #endif

@@ -168,6 +168,26 @@ ws_merge_run(WsMerge *merge, int source, const WsRun *run, char *buffer)
 }
 
 /*
+ * The same with n runs of which each ends before the next one begins (run/chain.c), which the merge has
+ * copies of.
+ */
+void
+ws_merge_chain(WsMerge *merge, int source, const WsRun *runs, int n, char *buffer)
+{
+	WsSource   *s = &merge->sources[source];
+
+	ws_merge_run(merge, source, runs, buffer);
+	if (n == 1)
+		return;
+	s->nmore = n - 1;
+	s->more = memcpy(MemoryContextAlloc(merge->stream.context, s->nmore * sizeof(WsRun)), runs + 1,
+					 s->nmore * sizeof(WsRun));
+	for (int i = 0; i < s->nmore; i++)
+		merge->stream.count += s->more[i].nentries;
+	merge->chained = true;
+}
+
+/*
  * Makes run number `run` of those that `rows` reads a source.  The merge's stream has its rows in memory
  * then.
  */
@@ -251,13 +271,14 @@ ws_merge_start(WsMerge *merge)
 /*
  * Is the key of `next`, whose prefix is its predecessor's, the predecessor's?
  * Sources hold rows of disjoint spans of arrival order, so that of two rows of
- * a source with equal keys no row of another source can come between them.
+ * a source with equal keys no row of another source can come between them.  That is not said of chains of
+ * runs, in which rows with equal prefixes are in one run unless prefixes and arrival are all that counts.
  */
 static inline bool
 same_key(WsMerge *merge, WsEntry next)
 {
 	return ws_entry_pointer(next) != WS_POINTER_MASK &&
-		(merge->tied == NULL || told_of(merge, next)->what == WS_TOLD_ALL);
+		(merge->tied == NULL ? !merge->chained : told_of(merge, next)->what == WS_TOLD_ALL);
 }
 
 /* Raises what was met in reading runs, and counts what was read. */

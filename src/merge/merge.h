@@ -16,6 +16,8 @@ typedef struct WsSource
 	const WsEntry *limit;		/* of a slice; behind end if it is taken by blocks */
 	Size		block_entries;	/* then: entries of a block */
 	bool		from_run;
+	const WsRun *more;			/* runs that follow it */
+	int			nmore;
 	int64		block;			/* next block of the run */
 	WsRunReader reader;
 	WsRowsIn   *rows;			/* of a run of rows, else NULL */
@@ -41,6 +43,7 @@ typedef struct WsMerge
 	WsRowsIn   *rows_in;		/* of all its runs of rows, or NULL */
 	bool		whole;			/* all prefixes are whole keys */
 	bool		wipes;			/* guesses are wiped out of entries */
+	bool		chained;		/* sources have several runs */
 	int			waiting;		/* source whose next block is to be loaded, or -1 */
 	int			nsources;
 	WsSource   *sources;
@@ -62,6 +65,7 @@ extern WsMerge *ws_merge_create(const WsKeySpec *spec, const WsKeyRows *rows, Ws
 extern bool ws_merge_verify(WsMerge *merge);
 extern void ws_merge_slice(WsMerge *merge, int source, const WsEntry *entries, Size n);
 extern void ws_merge_run(WsMerge *merge, int source, const WsRun *run, char *buffer);
+extern void ws_merge_chain(WsMerge *merge, int source, const WsRun *runs, int n, char *buffer);
 extern void ws_merge_rows(WsMerge *merge, int source, WsRowsIn *rows, int run, const WsRun *described);
 extern void ws_merge_in_order(WsMerge *merge);
 extern void ws_merge_start(WsMerge *merge);
@@ -122,6 +126,13 @@ ws_source_load(WsSource *s)
 		return n > 0;
 	}
 	s->next = ws_run_block(&s->reader, s->block, &n);
+	while (unlikely(s->next == NULL) && s->nmore > 0 && ws_run_read_next(&s->reader, s->more))
+	{
+		s->more++;
+		s->nmore--;
+		s->block = 0;
+		s->next = ws_run_block(&s->reader, s->block, &n);
+	}
 	s->end = s->next;
 	if (s->next == NULL)
 		return false;
@@ -136,7 +147,7 @@ ws_source_at_last_block(const WsSource *s)
 {
 	if (s->rows != NULL)
 		return ws_source_is_used_up(s);
-	return s->from_run ? ws_run_is_last_block(&s->reader) : s->end == s->limit;
+	return s->from_run ? s->nmore == 0 && ws_run_is_last_block(&s->reader) : s->end == s->limit;
 }
 
 /* ---- passes.c: the merges that a sort needs ---- */

@@ -69,7 +69,11 @@ merge_runs(WsPasses *p, int n, bool as_guessed)
 {
 	WsFormation *f = p->formation;
 	WsReader   *reader = ws_reader_plain(p->files, helpers_may_read(f, n));
-	int			nsources = n + (f->nkept > 0 ? lengthof(f->kept) : 0);
+	WsRun	   *runs = palloc(n * sizeof(WsRun));
+	int		   *lengths = palloc(n * sizeof(int));
+	const WsRun *run = memcpy(runs, f->runs, n * sizeof(WsRun));
+	int			chains = ws_formation_chains(f, runs, n, lengths);
+	int			nsources = chains + (f->nkept > 0 ? lengthof(f->kept) : 0);
 	WsMerge    *merge = ws_merge_create(f->spec, f->rows, reader, nsources,
 										f->guesses != WS_GUESSES_NONE && !as_guessed);
 	Size		kept = TYPEALIGN(64, f->nkept * sizeof(WsEntry));
@@ -77,14 +81,17 @@ merge_runs(WsPasses *p, int n, bool as_guessed)
 	Size		bytes = 3 * nsources <= f->fan_in ? 3 * blocks : blocks;
 	char	   *buffers = ws_indexmap_borrow(f->map, kept + bytes) + kept;
 
-	for (int i = 0; i < n; i++)
-		ws_merge_run(merge, i, &f->runs[i], buffers + i * f->block_size);
+	for (int i = 0; i < chains; run += lengths[i++])
+		ws_merge_chain(merge, i, run, lengths[i], buffers + i * f->block_size);
+	pfree(lengths);
+	pfree(runs);
+	f->stats.chains = chains < n ? chains : 0;
 	if (f->in_order)
 		ws_merge_in_order(merge);
 	if (f->nkept > 0)
 	{
-		ws_merge_slice(merge, n, f->map->entries, f->kept[0]);
-		ws_merge_slice(merge, n + 1, f->map->entries + f->kept[0], f->kept[1]);
+		ws_merge_slice(merge, chains, f->map->entries, f->kept[0]);
+		ws_merge_slice(merge, chains + 1, f->map->entries + f->kept[0], f->kept[1]);
 	}
 	if (!ws_merge_gather(merge, ws_block_capacity(f->block_size), (WsEntry *) (buffers + blocks),
 						 (bytes - blocks) / sizeof(WsEntry), f->vectorised))
@@ -229,8 +236,16 @@ ws_passes_reduce(WsPasses *p)
 	ws_formation_empty(f);
 	if (f->source != NULL)
 		f->source->yield(f->source->store);
-	for (int level = 0; ws_formation_runs_of_level(f, level) > most; level++)
-		merge_oldest(p, level, share_of_level(f, level, ws_formation_runs_of_level(f, level)));
+	for (int level = 0; ws_formation_too_many(f, level, most) || (level == 0 && ws_formation_may_chain(f));
+		 level++)
+	{
+		int			n = ws_formation_runs_of_level(f, level);
+
+		/* what was a chain may be none any more */
+		if (n > f->fan_in + f->npieces && ws_formation_count_chains(f, level) > f->fan_in)
+			n = f->fan_in;
+		merge_oldest(p, level, share_of_level(f, level, n));
+	}
 	ws_formation_resume(f);
 }
 
@@ -240,7 +255,7 @@ ws_passes_narrow(WsPasses *p)
 {
 	WsFormation *f = p->formation;
 
-	while (f->nruns > f->fan_in)
+	while (f->nruns > f->fan_in && ws_formation_count_chains(f, -1) > f->fan_in)
 		merge_lowest(p, Min(f->fan_in, f->nruns - f->fan_in + 1), false);
 }
 

@@ -516,9 +516,12 @@ split_last(WsFormation *f, WsPiece *last, bool write)
 static bool
 may_keep(const WsFormation *f, Size n, Size reading)
 {
-	Size		nsources = f->nruns + f->npieces + lengthof(f->kept);
+	Size		nsources = f->npieces + lengthof(f->kept);
 
-	return f->overflowed && f->source == NULL &&
+	if (!f->overflowed || f->source != NULL)
+		return false;
+	nsources += ws_formation_count_chains(f, -1);
+	return
 		n * sizeof(WsEntry) + 3 * nsources * f->block_size + reading <= (Size) f->fan_in * f->block_size;
 }
 
@@ -551,6 +554,7 @@ ws_formation_end(WsFormation *f, bool whole, Size reading)
 	bool		keep = !whole && may_keep(f, last->n, reading);
 	WsPiece    *first = split_last(f, last, !keep);
 
+	f->stats.in_order = f->in_order;
 	/* the helper may be busy with what came before: not with this */
 	ws_piece_sort(f, last);
 	if (keep)

@@ -24,6 +24,8 @@ typedef struct WsRun
 	uint32		number;			/* unique within its sort */
 	uint32		arrival;		/* of runs of rows: least of the numbers of those it was merged from */
 	int			level;			/* merges its entries have been through */
+	WsEntry		first;			/* of a run of entries */
+	WsEntry		last;
 	bool		rows;			/* a run of rows, not of entries: what follows is set */
 	uint32		blocks;
 	uint32		units;			/* of block_size bytes, that these have in the file */
@@ -78,6 +80,7 @@ extern void ws_run_write(WsRunWriter *w, const WsEntry *entries, Size n);
 extern WsRun ws_run_write_end(WsRunWriter *w);
 extern void ws_run_read_begin(WsRunReader *r, WsReader *reader, const WsRun *run, char *buffer);
 extern void ws_run_read_raise(const WsRunReader *r);
+extern bool ws_run_read_next(WsRunReader *r, const WsRun *run);
 extern const WsEntry *ws_run_block(WsRunReader *r, int64 block, Size *n);
 extern bool ws_run_is_last_block(const WsRunReader *r);
 extern void ws_run_release(WsRunFiles *home, const WsRun *run);
@@ -292,6 +295,8 @@ typedef struct WsRunStats
 	uint64		entries;		/* taken in */
 	int			formed;			/* runs formed from the IndexMap */
 	int			passes;			/* merge passes, the final one included */
+	int			chains;			/* of the runs of the last merge, if there are fewer; or 0 */
+	bool		in_order;		/* rows came in order, and needed no prefixes */
 	int64		bytes;			/* of all runs that were written, merged ones too */
 	WsReadStats reads;
 } WsRunStats;
@@ -374,8 +379,15 @@ extern void ws_emit(WsPiece *p);
 extern void ws_emit_chore(WsChore *chore);
 extern void ws_emit_end(WsFormation *f, WsPiece *p);
 
+/* ---- chain.c: runs that follow one another ---- */
+extern int	ws_chain_runs(WsRun *runs, int n, bool whole, int *lengths);
+extern bool ws_formation_may_chain(const WsFormation *f);
+extern int	ws_formation_chains(const WsFormation *f, WsRun *runs, int n, int *lengths);
+extern int	ws_formation_count_chains(const WsFormation *f, int level);
+
 /* ---- runlist.c: the live runs ---- */
 extern int	ws_formation_runs_of_level(const WsFormation *f, int level);
+extern bool ws_formation_too_many(const WsFormation *f, int level, int most);
 extern void ws_formation_add_run(WsFormation *f, WsRun run);
 extern void ws_formation_drop_runs(WsFormation *f, int n);
 extern void ws_starts_add(WsFormation *f, const WsBlockStart *starts, uint32 n);

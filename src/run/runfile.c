@@ -112,6 +112,11 @@ ws_run_write(WsRunWriter *w, const WsEntry *entries, Size n)
 {
 	Size		capacity = ws_block_capacity(w->run.block_size);
 
+	if (n == 0)
+		return;
+	if (w->written + w->filled == 0)
+		w->run.first = entries[0];
+	w->run.last = entries[n - 1];
 	while (n > 0)
 	{
 		Size		take = Min(n, capacity - w->filled);
@@ -167,14 +172,29 @@ void
 ws_run_read_begin(WsRunReader *r, WsReader *reader, const WsRun *run, char *buffer)
 {
 	memset(r, 0, sizeof(WsRunReader));
-	r->run = *run;
 	r->reader = reader;
 	r->buffer = buffer;
+	(void) ws_run_read_next(r, run);
+	ws_run_read_raise(r);
+}
+
+/*
+ * Continues with another run, through the same buffer; false if reading has failed.  Raises nothing: may be
+ * called in a helper.
+ */
+bool
+ws_run_read_next(WsRunReader *r, const WsRun *run)
+{
+	if (r->error != 0 || r->wrong != NULL)
+		return false;
+	r->run = *run;
 	r->loaded = -1;
 	if (read_bytes(r, -1, run->offset, sizeof(WsRunHeader)))
 		r->wrong = ws_run_header_check((const WsRunHeader *) r->read.data, run->nentries,
 									   run->block_size, run->number);
-	ws_run_read_raise(r);
+	if (r->wrong != NULL)
+		r->reader->failed = true;
+	return r->error == 0 && r->wrong == NULL;
 }
 
 /* Raises what was met in reading this run, if anything was. */

@@ -6,6 +6,8 @@
  * out the rows of this one.  Without a helper, or where the stream has to stay with the backend,
  * the backend does it when it comes to it.
  *
+ * A small window's pointers are sorted in less time than a helper takes to wake up: the backend does it.
+ *
  * While a window is fetched, its pointers are needed, and both fetch (os/team.c) where blocks are read
  * directly.  So there is room for the pointers of one window only, and windows are the larger for it.
  *
@@ -17,9 +19,12 @@
 #include "index/index.h"
 #include "miscadmin.h"
 
+/* Pointers of a window that are worth waking a helper: that takes some 10 us. */
+#define LEAST_AHEAD		1024
+
 /* Takes up to o->wanted pointers.  In a helper only if the stream is helper_safe. */
 static void
-take(WsHeapOrder *o)
+take(WsHeapOrder *o, bool helped)
 {
 	WsEntry		entries[WS_TAKE_ROWS];
 	Size		n;
@@ -28,7 +33,7 @@ take(WsHeapOrder *o)
 	while (o->rows < o->wanted &&
 		   (n = o->stream->ops->next(o->stream, entries, Min(o->wanted - o->rows, WS_TAKE_ROWS))) > 0)
 	{
-		if (o->helper == NULL)
+		if (!helped)
 			CHECK_FOR_INTERRUPTS();
 		for (Size i = 0; i < n; i++)
 		{
@@ -43,7 +48,7 @@ take_chore(WsChore *chore)
 {
 	WsHeapOrder *o = (WsHeapOrder *) chore;
 
-	take(o);
+	take(o, true);
 	ws_sort_numbers(o->entries, o->rows, true);
 }
 
@@ -94,10 +99,10 @@ ws_heap_order_create(const WsStoreContext *context, WsStream *stream, Size max_r
 const WsHeapRow *
 ws_heap_order_next(WsHeapOrder *o, Size rows, Size *n, Size *wanted)
 {
-	if (o->helper == NULL)
+	if (o->helper == NULL || (!o->started && rows < LEAST_AHEAD))
 	{
 		prepare(o, rows);
-		take(o);
+		take(o, false);
 		ws_stream_raise(o->stream);
 		ws_sort_numbers(o->entries, o->rows, o->vectorised);
 	}
@@ -118,7 +123,7 @@ ws_heap_order_next(WsHeapOrder *o, Size rows, Size *n, Size *wanted)
 void
 ws_heap_order_ahead(WsHeapOrder *o, Size rows)
 {
-	if (o->helper == NULL)
+	if (o->helper == NULL || rows < LEAST_AHEAD)
 		return;
 	prepare(o, rows);
 	ws_helper_submit(o->helper, &o->chore);

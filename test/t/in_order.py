@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Rows that come in the order of their keys, for which no keys are made: all of them, or until one that is less."""
+"""Rows that come in the order of their keys, for which no keys are made: all of them, or until one that is less.
+And rows whose runs follow one another, which are merged as chains."""
 
 import common
 from common import check, healthy, rows, session, uses
@@ -64,5 +65,74 @@ def in_order():
         healthy(cluster, 'in_order')
 
 
+def told(cur, query):
+    """What EXPLAIN says of the WiscSort node."""
+    cur.execute('EXPLAIN (ANALYZE, VERBOSE, FORMAT JSON) ' + query)
+    todo = [cur.fetchone()[0][0]['Plan']]
+    while todo:
+        node = todo.pop()
+        if node.get('Custom Plan Provider') == 'WiscSort':
+            return node
+        todo += node.get('Plans', [])
+    return {}
+
+
+def said():
+    """EXPLAIN says so."""
+    with common.server() as cluster:
+        cur = session(cluster, work_mem='256kB')
+        for name, less, wanted in (('in order', 'g', True), ('descending', '-g', None),
+                                   ('one less', 'CASE WHEN g = 50000 THEN 0 ELSE g END', None)):
+            query = 'SELECT g, %s::numeric AS k FROM generate_series(1, %d) g ORDER BY k' % (less, ROWS)
+            if not common.options.core:
+                check(told(cur, query).get('Rows in Order') is wanted, 'EXPLAIN, ' + name, told(cur, query))
+        healthy(cluster, 'said')
+
+
+# of row i of n rows; how many chains there may be, or None
+ORDERS = {
+    'sorted': ('i', 1),
+    'reversed': ('%(n)d - i', 1),
+    'near their places': ('i + hashint4(i) %% 500', 3),
+    'two ascending': ('CASE WHEN i %% 2 = 0 THEN i / 2 ELSE 10000000 + i END', None),
+    'equal': ('7', 1),
+    'few values, ascending': ('i / 20000', 1),
+    'blocks in random order': ('(hashint4(i / 10000) & 65535) * 10000 + i %% 10000', None),
+    'random, then sorted': ('CASE WHEN i < 20000 THEN hashint4(i) ELSE i END', None),
+}
+CHAIN_KEYS = {'int8': '(%s)::int8', 'text': "lpad((%s)::text, 10, '0') COLLATE \"C\"", 'two': '((%s) / 3)::int8, (%s)::int4'}
+
+
+def chains():
+    """The answer is core's; and sorted rows of exact keys are merged in one pass."""
+    n = 150000
+    with common.server() as cluster:
+        loader = session(cluster)
+        for order, (place, most) in ORDERS.items():
+            loader.execute('DROP TABLE IF EXISTS c')
+            loader.execute('CREATE TABLE c AS SELECT i, (%s)::int8 AS p, repeat(\'x\', i %% 40) AS v '
+                           'FROM generate_series(1, %d) i' % ((place % {'n': n} if '%' in place else place), n))
+            loader.execute('VACUUM ANALYZE c')
+            for name, key in CHAIN_KEYS.items():
+                keys = key.replace('%s', 'p')
+                query = 'SELECT i, v, row_number() OVER () FROM (SELECT i, v FROM c ORDER BY %s, %s OFFSET 0) s' \
+                    % (keys, 'v, i' if name == 'two' else 'i')
+                plain = 'SELECT count(v) FROM (SELECT v FROM c ORDER BY %s OFFSET 0) s' % keys
+                wanted = rows(common.core(cluster, work_mem='64MB'), query)
+                for store in ('spool', 'heap'):
+                    for memory in ('64kB', '300kB'):
+                        cur = session(cluster, work_mem=memory, **({} if common.options.core else
+                                                                  {'wiscsort.record_store': store}))
+                        check(rows(cur, query) == wanted, '%s, %s, %s, %s' % (order, name, store, memory))
+                        check(rows(cur, query + ' LIMIT 40000') == wanted[:40000],
+                              '%s, %s, %s, %s, limit' % (order, name, store, memory))
+                        if most and name == 'int8' and not common.options.core:
+                            found = told(cur, plain)
+                            check(found.get('Run Chains', 99) <= most and found['Merge Passes'] <= 2,
+                                  '%s, %s, %s: few chains' % (order, store, memory), found)
+                        cur.connection.close()
+        healthy(cluster, 'chains')
+
+
 if __name__ == '__main__':
-    common.run([in_order])
+    common.run([in_order, said, chains])

@@ -42,6 +42,7 @@
 #include "../../src/run/runfile.c"
 #include "../../src/run/rowwrite.c"
 #include "../../src/run/rowread.c"
+#include "../../src/run/chain.c"
 #include "../../src/run/runlist.c"
 #include "../../src/run/bound.c"
 #include "../../src/run/emit.c"
