@@ -24,6 +24,7 @@
  */
 #include "key/key.h"
 
+#include "port/pg_bswap.h"
 #include "utils/memutils.h"
 
 #define MOST_NODES		16384	/* which have four times as many codes */
@@ -35,13 +36,18 @@ typedef struct Beginning
 	int			parent;			/* the root is its own */
 	int			first_child;	/* the others follow it */
 	int			label;			/* in the labels: what it adds to the parent's beginning */
+	int			rank;			/* in the ranks, which say which child a byte leads to */
 	uint16		children;
 	uint16		length;			/* of the beginning, with the parent's */
 	uint16		before;			/* code of the gap before this node, which is its parent's */
 	uint16		last;			/* code of the gap behind its last child */
 	uint16		above;			/* code of what begins with a part of its label, and is above it */
 	uint8		first;			/* byte of the label */
+	uint8		least;			/* byte that has a rank; it is the first child's */
+	uint16		ranked;			/* bytes that have one, from that on; the last is the last child's */
 } Beginning;
+
+StaticAssertDecl(sizeof(Beginning) == 32, "a node is in one cache line");
 
 struct WsBeginnings
 {
@@ -49,6 +55,7 @@ struct WsBeginnings
 	Size		reach;			/* bytes of a key that a prefix tells at most */
 	Beginning  *node;
 	uint8	   *labels;
+	uint8	   *ranks;
 	uint16	   *node_of;		/* the node whose beginning a code tells, or tells a part of */
 	Size		bytes;
 };
@@ -74,6 +81,7 @@ typedef struct Build
 	Beginning  *node;
 	Range	   *range;
 	Size		labels;			/* bytes */
+	Size		ranks;
 } Build;
 
 static int
@@ -128,6 +136,25 @@ has_ties(const Build *b, Range range, Size length)
 	return false;
 }
 
+/* The first byte of a node's label. */
+static uint8
+first_byte(const Build *b, int node)
+{
+	return b->keys[b->range[node].from].bytes[b->node[b->node[node].parent].length];
+}
+
+/* Makes room for the ranks of a node's children. */
+static void
+rank_children(Build *b, Beginning *node)
+{
+	node->rank = (int) b->ranks;
+	if (node->children == 0)
+		return;
+	node->least = first_byte(b, node->first_child);
+	node->ranked = first_byte(b, node->first_child + node->children - 1) - node->least + 1;
+	b->ranks += node->ranked;
+}
+
 /* Adds the children of a node.  False if there are too many. */
 static bool
 add_children(Build *b, int parent)
@@ -150,6 +177,7 @@ add_children(Build *b, int parent)
 			return false;
 		b->node[parent].children++;
 	}
+	rank_children(b, &b->node[parent]);
 	return true;
 }
 
@@ -158,7 +186,7 @@ static bool
 add_nodes(Build *b, Size n)
 {
 	b->nodes = 0;
-	b->labels = 0;
+	b->labels = b->ranks = 0;
 	if (!add_node(b, ROOT, (Range) {0, n}))
 		return false;
 	for (int i = 0; i < b->nodes; i++)
@@ -190,7 +218,22 @@ number_nodes(WsBeginnings *b, int at, int code)
 static Size
 trie_bytes(const Build *b)
 {
-	return sizeof(WsBeginnings) + b->nodes * (sizeof(Beginning) + CODES * sizeof(uint16)) + b->labels;
+	return sizeof(WsBeginnings) + b->nodes * (sizeof(Beginning) + CODES * sizeof(uint16)) + b->labels +
+		b->ranks;
+}
+
+/* Notes which child is the first whose label begins with no lesser byte. */
+static void
+fill_ranks(WsBeginnings *b, const Beginning *node)
+{
+	int			child = 0;
+
+	for (int i = 0; i < node->ranked; i++)
+	{
+		if (node->least + i > b->node[node->first_child + child].first)
+			child++;
+		b->ranks[node->rank + i] = (uint8) child;
+	}
 }
 
 /* Copies what has been built, so that the sample may go. */
@@ -203,6 +246,7 @@ copy_trie(const Build *build)
 	b->bytes = trie_bytes(build);
 	b->node = palloc(build->nodes * sizeof(Beginning));
 	b->labels = palloc(build->labels + 1);
+	b->ranks = palloc(build->ranks + 1);
 	b->node_of = palloc(CODES * build->nodes * sizeof(uint16));
 	b->reach = WS_BEHIND_CODE;
 	b->node[ROOT] = build->node[ROOT];
@@ -218,6 +262,8 @@ copy_trie(const Build *build)
 		node->first = b->labels[node->label];
 		b->reach = Max(b->reach, (Size) node->length + WS_BEHIND_CODE);
 	}
+	for (int i = ROOT; i < build->nodes; i++)
+		fill_ranks(b, &b->node[i]);
 	(void) number_nodes(b, ROOT, 0);
 	return b;
 }
@@ -283,26 +329,18 @@ ws_beginnings_bytes(const WsBeginnings *b)
 	return b->bytes;
 }
 
-/* The first child of a node from whose label's first byte on `byte` is not above it, or behind the last. */
+/*
+ * The first child of a node from whose label's first byte on `byte` is not above it, or behind the last.
+ * Looked up, because no processor foresees how a search among digits goes.
+ */
 static inline int
 find_child(const WsBeginnings *b, const Beginning *node, uint8 byte)
 {
-	int			from = node->first_child;
-	int			left = node->children;
+	unsigned	rank = (unsigned) byte - node->least;
 
-	while (left > 0)
-	{
-		int			half = left / 2;
-
-		if (b->node[from + half].first < byte)
-		{
-			from += half + 1;
-			left -= half + 1;
-		}
-		else
-			left = half;
-	}
-	return from;
+	if (rank < node->ranked)
+		return node->first_child + b->ranks[node->rank + rank];
+	return node->first_child + (byte < node->least ? 0 : node->children);
 }
 
 /* The byte that says how much of a label a key begins with: the longer, the nearer to the label. */
@@ -320,6 +358,7 @@ ws_beginnings_prefix(const WsBeginnings *b, const uint8 *key)
 	int			behind = WS_BEHIND_CODE;
 	Size		known;
 	ws_uint128	prefix;
+	uint64		bytes;
 
 	for (;;)
 	{
@@ -349,9 +388,9 @@ ws_beginnings_prefix(const WsBeginnings *b, const uint8 *key)
 		behind--;
 		break;
 	}
-	for (int i = 0; i < behind; i++)
-		prefix = prefix << 8 | key[known + i];
-	return prefix;
+	memcpy(&bytes, key + known, sizeof(bytes));
+	bytes = pg_ntoh64(bytes);
+	return prefix << (8 * behind) | bytes >> (8 * (WS_BEHIND_CODE - behind));
 }
 
 /* Writes the bytes of its key that a prefix tells to `key`, and returns how many these are. */
@@ -385,6 +424,7 @@ void
 ws_beginnings_free(WsBeginnings *b)
 {
 	pfree(b->node_of);
+	pfree(b->ranks);
 	pfree(b->labels);
 	pfree(b->node);
 	pfree(b);

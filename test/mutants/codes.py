@@ -32,6 +32,9 @@ fault('part below taken for above', FILE, 'prefix = key[known] < label[known] ? 
       'prefix = key[known] > label[known] ? BELOW(child) : child->above;', 'unit:test_beginnings')
 fault('children of a beginning before its gap', FILE, 'b->node[child].before = (uint16) code++;',
       'b->node[child].before = (uint16) (code++ + 2);', 'unit:test_beginnings')
+fault('a byte between two children leads to the first', FILE,
+      'if (node->least + i > b->node[node->first_child + child].first)',
+      'if (node->least + i >= b->node[node->first_child + child + 1].first)', 'unit:test_beginnings')
 fault('too many beginnings', FILE, 'if (b->nodes == b->most)', 'if (b->nodes > b->most + 100000)',
       'unit:test_beginnings', 'Then memory of the trie is overrun, which a sanitizer sees.')
 fault('bytes behind a part one too many', FILE, 'behind--;\nbreak;', 'break;', 'unit:test_beginnings')

@@ -257,9 +257,13 @@ fault('bound is the greatest', FILE, 'bound = Min(bound, ws_entry_int(s->end[-1]
       'bound = Max(bound, ws_entry_int(s->end[-1]));', 'sql:merge')
 fault('bound left out', FILE, 'if (ws_entry_int(entries[low + half]) <= bound)',
       'if (ws_entry_int(entries[low + half]) < bound)', 'sql:merge')
-fault('gathers ties', FILE,
-      'if (!merge->whole || merge->nsources < 2 || !vectorised || 2 * need > room)',
-      'if (merge->nsources < 2 || !vectorised || 2 * need > room)', 'sql:edges')
+fault('gathers ties', FILE, 'return merge->whole && begin_gathering(', 'return begin_gathering(', 'sql:edges')
+fault('a batch ends within a group', FILE, 'return group > 0 ? group - 1 : 0;', 'return bound;',
+      'unit:test_sort unit:test_passes sql:merge')
+fault('ties of a source stay in their order', FILE, 'if (merge->settles)\norder_groups(merge, merge->gathered + total, n);', '{}',
+      'unit:test_sort unit:test_passes sql:merge')
+fault('the tournament begins without the rest of slices', FILE, 'if (!s->from_run)', 'if (false)',
+      'unit:test_gather', 'Slices have ties where the last piece is kept.')
 fault('two merged from the wrong end', FILE,
       'int			last = ws_entry_int(bend[-1]) < ws_entry_int(aend[-1]);',
       'int			last = ws_entry_int(bend[-1]) > ws_entry_int(aend[-1]);', 'sql:merge')
