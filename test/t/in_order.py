@@ -57,6 +57,28 @@ def split(keys):
     return found + [keys[start:]]
 
 
+# Rows of less memory than their entries: the first ones are learnt from when a row finds all memory used up.  The
+# last row but thirty is less than the one before it, or is that row.
+FULL = '''
+CREATE FUNCTION pg_temp.wrong() RETURNS SETOF int LANGUAGE plpgsql AS $$
+BEGIN
+    FOR place IN 900..1500 LOOP
+        RETURN QUERY SELECT place FROM (SELECT g, lag(g) OVER () AS before FROM (
+            SELECT g FROM (SELECT CASE WHEN i = place THEN 5 ELSE i END::numeric AS g
+                             FROM generate_series(1, place + 30) i OFFSET 0) r ORDER BY g OFFSET 0) s) w
+         WHERE g < before LIMIT 1;
+    END LOOP;
+END $$'''
+
+
+def memory_is_full():
+    with common.server() as cluster:
+        cur = session(cluster, work_mem='64kB')
+        cur.execute(FULL)
+        check(rows(cur, 'SELECT * FROM pg_temp.wrong()') == [], 'a row that is less, wherever memory is full')
+        healthy(cluster, 'memory_is_full')
+
+
 def in_order():
     with common.server() as cluster:
         for name, keys in KEYS.items():
@@ -135,4 +157,4 @@ def chains():
 
 
 if __name__ == '__main__':
-    common.run([in_order, said, chains])
+    common.run([in_order, memory_is_full, said, chains])

@@ -1,0 +1,118 @@
+/*-------------------------------------------------------------------------
+ * test_random.c - the sorts of test_sort.c, of which everything is drawn: keys, rows, how many of these come in
+ * order or are asked for, values that leave the range of the first ones, memory, and how they are read.
+ *
+ * `test_random FIRST LAST` draws with other seeds.
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+static int64 allowance;
+static bool again;
+
+#define ALLOWANCE	allowance
+#define AGAIN		again
+#define ANY_WAY		true
+#define main		sort_main
+#include "test_sort.c"
+#undef main
+
+#define SEEDS	400
+
+static uint64
+draw(uint64 n)
+{
+	return next_random() % n;
+}
+
+/* Values of numbers behind a row that are none of those before it, and a few that are extreme. */
+static void
+spread(const FakeKey *key)
+{
+	Size		from = draw(c.n + 1) * table.ncols;
+	uint64		way = draw(4);
+	bool		extreme = draw(4) == 0;
+
+	for (Size i = 0; i < c.n * table.ncols; i++)
+	{
+		int64		value = DatumGetInt64(table.values[i]);
+
+		if (table.isnull[i] || key->encoding[i % table.ncols] == WS_ENC_TRANSFORMED)
+			continue;
+		if (i >= from && (way == 1 || (way > 1 && draw(3) == 0)))
+			value = way == 1 ? value + 100000 : way == 2 ? (int64) next_random() : -value % 1000 * 1000003;
+		if (extreme && draw(100) == 0)
+			value = draw(2) ? PG_INT64_MAX : PG_INT64_MIN;
+		table.values[i] = Int64GetDatum(value);
+	}
+}
+
+static Case
+draw_case(void)
+{
+	const uint64 distinct[] = {1, 2, 7, 100, 7420, 1000000, UINT64CONST(1) << 31, UINT64CONST(1) << 31};
+	const Size	memory[] = {24, 24, 32, 64, 64, 96, 128, 256, 512, 1024};
+	Case		k = {.what = "random"};
+
+	k.kind = (int) draw(FAKE_KEYS);
+	k.n = draw(3) == 0 ? draw(300) : draw(4) > 0 ? draw(5000) : draw(24000);
+	k.distinct = distinct[draw(lengthof(distinct))];
+	k.memory = memory[draw(lengthof(memory))] * 1024;
+	k.expected = draw(2) ? (double) k.n : (double) draw(30000);
+	k.threads = (int) draw(2);
+	k.random_access = draw(3) == 0;
+	k.early = draw(2);
+	k.half = draw(6) == 0;
+	if (draw(2) && k.n > 0)
+		k.in_order = draw(3) == 0 ? k.n : draw(2) ? k.n - draw(Min(k.n, 4)) : draw(k.n);
+	if (draw(2))
+		k.wanted = 1 + (draw(3) == 0 ? draw(40) : draw(k.n + 2));
+	again = draw(5) == 0;
+	allowance = draw(3) ? PG_INT64_MAX : draw(3) == 0 ? 0 : (int64) draw(200 * 1024);
+	fake_guess_wrong = draw(3) ? 0 : 1 + (int) draw(50);
+	block = draw(3) ? 0 : 4096 * (1 + draw(4));
+	reads = (WsMergeReads) {(WsMergeRead) draw(3), (int) draw(5) - 1, WS_READER_SYNC};
+	return k;
+}
+
+static bool
+sort_drawn(uint64 seed)
+{
+	const FakeKey *key;
+	Case		k;
+	bool		right;
+
+	random_state = seed * UINT64CONST(2654435761) + UINT64CONST(88172645463325252);
+	for (int i = 0; i < 10; i++)
+		(void) next_random();
+	k = draw_case();
+	key = &fake_keys[k.kind];
+	prepare(k);
+	spread(key);
+	if (c.in_order > 0)
+		put_in_order(key);
+	free(order);
+	order = fake_sorted(&table, key);
+	right = server_try(sort_rows, NULL) && wrong == 0 && left_behind == 0 && server_left() == NULL;
+	if (!right)
+		printf("# seed %llu: %s, %zu rows in %zu kB, %zu in order, %llu asked for, %s%s%s: %ld wrong %s\n",
+			   (unsigned long long) seed, key->name, k.n, k.memory / 1024, k.in_order,
+			   (unsigned long long) k.wanted, k.threads ? "helpers" : "alone",
+			   k.random_access ? ", random" : "", again ? ", again" : "", wrong, server.message);
+	finish();
+	return right;
+}
+
+int
+main(int argc, char **argv)
+{
+	uint64		first = argc > 2 ? strtoull(argv[1], NULL, 10) : 1;
+	uint64		last = argc > 2 ? strtoull(argv[2], NULL, 10) : SEEDS;
+	int			bad = 0;
+
+	for (uint64 seed = first; seed <= last && bad < 10; seed++)
+		bad += !sort_drawn(seed);
+	CHECK(bad == 0, "sorts of which everything is drawn: seeds %llu to %llu", (unsigned long long) first,
+		  (unsigned long long) last);
+	return failures != 0;
+}
