@@ -267,7 +267,7 @@ ws_key_learn(WsKeySpec *spec, const WsKeyRows *rows, WsEntry *entries, Size n, S
 		ws_dictionary_number(col->dictionary, col->code_bytes);
 		if (col->encoding == WS_ENC_TRANSFORMED)
 			hint_by_letters(col, context);
-		bytes += most / columns;
+		bytes += ws_dictionary_share(col->dictionary);
 	}
 	l.most -= Min(l.most, bytes);
 	spec->first_alone = ws_first_alone(spec);
