@@ -141,6 +141,18 @@ ws_dictionary_values(const WsDictionary *d)
 	return d->nvalues;
 }
 
+/*
+ * Gives up half of the bytes that it may come to take if it has hardly begun to use them: codes of what keys
+ * begin with may need them.  Returns what is left.
+ */
+Size
+ws_dictionary_share(WsDictionary *d)
+{
+	if (d->bytes <= d->most / 16)
+		d->most /= 2;
+	return d->most;
+}
+
 /* Bytes of memory that it takes. */
 Size
 ws_dictionary_bytes(const WsDictionary *d)

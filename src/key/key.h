@@ -322,6 +322,7 @@ extern WsDictionary *ws_dictionary_create(const WsKeyColumn *col, SortSupport co
 extern bool ws_dictionary_learn(WsDictionary *d, Datum value);
 extern int	ws_dictionary_values(const WsDictionary *d);
 extern Size ws_dictionary_bytes(const WsDictionary *d);
+extern Size ws_dictionary_share(WsDictionary *d);
 extern void ws_dictionary_number(WsDictionary *d, int code_bytes);
 extern bool ws_dictionary_hint_values(WsDictionary *d);
 extern uint32 ws_dictionary_code(WsDictionary *d, Datum value);

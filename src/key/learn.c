@@ -267,7 +267,8 @@ ws_key_learn(WsKeySpec *spec, const WsKeyRows *rows, WsEntry *entries, Size n, S
 		ws_dictionary_number(col->dictionary, col->code_bytes);
 		if (col->encoding == WS_ENC_TRANSFORMED)
 			hint_by_letters(col, context);
-		bytes += most / columns;
+		/* behind a column that has none, of which beginnings may tell more */
+		bytes += spec->cols[0].dictionary == NULL ? ws_dictionary_share(col->dictionary) : most / columns;
 	}
 	l.most -= Min(l.most, bytes);
 	spec->first_alone = ws_first_alone(spec);

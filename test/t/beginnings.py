@@ -56,7 +56,8 @@ def explained(cluster):
     if common.options.core:
         return
     cur = session(cluster, work_mem='1MB')
-    for order, field in (('c, i', 'Coded Beginnings'), ('d, i', 'Guessed Columns'), ('n, c, i', 'Coded Columns')):
+    for order, field in (('c, i', 'Coded Beginnings'), ('d, i', 'Guessed Columns'), ('n, c, i', 'Coded Columns'),
+                         ('c, n, i', 'Coded Columns'), ('c, n, i', 'Coded Beginnings')):
         cur.execute('EXPLAIN (ANALYZE, VERBOSE, FORMAT JSON) SELECT i, c, n FROM x ORDER BY ' + order)
         node = cur.fetchone()[0][0]['Plan']
         check(node.get(field, 0) > 0, 'by %s: %s is %s' % (order, field, node.get(field)))
