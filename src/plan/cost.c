@@ -31,6 +31,10 @@
  * Core's model leaves that out of core's sort, and so it is left out of the
  * spool's costs, and taken off what the heap costs more instead.
  *
+ * A spool of keys beside the table is written and read by pointers as one of rows is, and then the table is
+ * read as well, in whatever order it lies.  Tables in the order of their keys, as far as correlation tells,
+ * took 1.5 and 2.1 times as long as with a spool of rows (docs/decisions/30-cost-model.md).
+ *
  * The smaller the window, the fewer of a block's rows are fetched in one visit: the shares are
  * fitted to run 2026-11-21-stores, where 200 000 rows of 500 bytes at 64 MB and of
  * 4000 bytes are better left in the table, those of 500 and 1000 bytes at 4 MB are not.
@@ -45,6 +49,7 @@ const WsProfile ws_default_profile = {
 	.heap = 7.0,
 	.small_window = 16.0,
 	.large_window = 0.1,
+	.tied = 2.5,
 	.fresh = 5.4,
 	.recycled = 0.25,
 	.startup_rows = 200,
@@ -76,6 +81,8 @@ fetch_cost(const WsShape *s, const WsProfile *p)
 	/* rows that follow one another in the table are in a block that has been visited */
 	more = p->cpu_tuple * (p->heap + p->small_window * (1 - window)) *
 		(1 - s->ordered * s->ordered) * s->rows;
+	if (s->spool > 0)
+		more += p->cpu_tuple * p->tied * s->rows;
 	/* what is taken off for fresh pages is never more than their rows cost: more rows do not cost less */
 	if (avoided > recycled)
 		more = Max(more * recycled / avoided, more - p->seq_page * p->fresh * (avoided - recycled));

@@ -40,6 +40,7 @@ typedef struct WsProfile
 	double		io;				/* of seq_page, buffered large I/O */
 	double		heap;			/* of cpu_tuple, a row fetched from the table, on top */
 	double		small_window;	/* the same, on top, with a window of no rows */
+	double		tied;			/* of cpu_tuple, a row whose key is in a spool beside the table */
 	double		large_window;	/* of the rows: no block is visited often */
 	double		fresh;			/* of seq_page, a page that no earlier file has left behind */
 	double		recycled;		/* of the cache: pages that one has */

@@ -111,7 +111,8 @@ ws_chain_runs(WsRun *runs, int n, bool whole, int *lengths)
 bool
 ws_formation_may_chain(const WsFormation *f)
 {
-	return f->source == NULL && f->guesses == WS_GUESSES_NONE && f->fan_in >= LEAST_FAN_IN;
+	/* runs of entries may still be there when rows have begun to travel */
+	return (f->nruns == 0 || !f->runs[0].rows) && f->guesses == WS_GUESSES_NONE && f->fan_in >= LEAST_FAN_IN;
 }
 
 /* The same with `runs`, copies of n live runs of a formation, of which perhaps each is a chain of its own. */

@@ -72,6 +72,8 @@ fitted(void)
 	CHECK(total(narrow) > total(spooled(200000, 100)), "rows of 100 bytes are spooled");
 	narrow.ordered = 1;
 	CHECK(total(narrow) <= total(spooled(200000, 100)), "unless the table has them in order");
+	narrow.spool = 200000 * 40;
+	CHECK(total(narrow) > total(spooled(200000, 100)), "but not if their keys are spooled beside it");
 	few.memory = MB;
 	CHECK(total(few) > total(in_table(200000, 4000)), "a small window costs more");
 	narrow = in_table(200000, 100);
