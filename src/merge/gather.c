@@ -32,8 +32,8 @@
 #define MAX_PAIRWISE	64
 
 /*
- * If more rows of a source than these tie, and only comparators tell their order, it is worth more to know that
- * of each source already: n log(sources) comparisons, and not n log n.
+ * If more rows of a source than these tie, and only comparators tell their order, it is worth more to know
+ * that of each source already: n log(sources) comparisons, and not n log n.
  */
 #define MOST_COMPARED	32
 
