@@ -99,8 +99,9 @@ merge_runs(WsPasses *p, int n, bool as_guessed)
 	}
 	gathered = (WsEntry *) (buffers + blocks);
 	room = (Min(bytes, 3 * blocks) - blocks) / sizeof(WsEntry);
+	/* of bytes alone the tournament looks at each row once, which is no worse */
 	if (!ws_merge_gather(merge, capacity, gathered, room, f->vectorised) &&
-		!ws_merge_gather_ties(merge, capacity, gathered, room, f->vectorised))
+		!(f->spec->comparator && ws_merge_gather_ties(merge, capacity, gathered, room, f->vectorised)))
 		ws_merge_start(merge);
 	return merge;
 }
