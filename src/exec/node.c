@@ -110,7 +110,8 @@ watch_sort(WsSortState *state)
 		WsWatch    *watch;
 
 		state->track = ws_track_create(state->request->query, state->css.ss.ps.plan->plan_node_id);
-		ws_track_foresee(state->track, ws_foresee_output(state));
+		if (ws_track_sorts)
+			ws_track_foresee(state->track, ws_foresee_output(state));
 		watch = ws_track_watch(state->track);
 		watch->exceeded = ws_exceeds_max_temp;
 		watch->arg = state;
