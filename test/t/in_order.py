@@ -118,8 +118,8 @@ ORDERS = {
     'near their places': ('i + hashint4(i) %% 500', 3),
     'two ascending': ('CASE WHEN i %% 2 = 0 THEN i / 2 ELSE 10000000 + i END', None),
     'equal': ('7', 1),
-    'few values, ascending': ('i / 20000', 1),
-    'blocks in random order': ('(hashint4(i / 10000) & 65535) * 10000 + i %% 10000', None),
+    'few values, ascending': ('i / 7000', 1),
+    'blocks in random order': ('(hashint4(i / 5000) & 65535) * 5000 + i %% 5000', None),
     'random, then sorted': ('CASE WHEN i < 20000 THEN hashint4(i) ELSE i END', None),
 }
 CHAIN_KEYS = {'int8': '(%s)::int8', 'text': "lpad((%s)::text, 10, '0') COLLATE \"C\"", 'two': '((%s) / 3)::int8, (%s)::int4'}
@@ -127,7 +127,7 @@ CHAIN_KEYS = {'int8': '(%s)::int8', 'text': "lpad((%s)::text, 10, '0') COLLATE \
 
 def chains():
     """The answer is core's; and sorted rows of exact keys are merged in one pass."""
-    n = 150000
+    n = 50000
     with common.server() as cluster:
         loader = session(cluster)
         for order, (place, most) in ORDERS.items():
@@ -149,7 +149,7 @@ def chains():
                                                                    'wiscsort.cache_size':
                                                                    '1MB' if store == 'auto' else '-1'}))
                         check(rows(cur, query) == wanted, '%s, %s, %s, %s' % (order, name, store, memory))
-                        check(rows(cur, query + ' LIMIT 40000') == wanted[:40000],
+                        check(rows(cur, query + ' LIMIT 15000') == wanted[:15000],
                               '%s, %s, %s, %s, limit' % (order, name, store, memory))
                         if most and name == 'int8' and store != 'auto' and not common.options.core:
                             found = told(cur, plain)
