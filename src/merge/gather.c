@@ -230,17 +230,21 @@ find_bound(WsMerge *merge, ptrdiff_t share)
 	}
 }
 
-/* Where the group of `bound` ends: there, if its prefix tells whole keys, else before it; 0 if nothing is. */
-static ws_uint128
-end_of_group(const WsMerge *merge, ws_uint128 bound)
+/*
+ * Moves *bound to where whole groups end: it stays if its prefix tells whole keys, else its group is left out.
+ * False if nothing can be below that.
+ */
+static bool
+at_end_of_group(const WsMerge *merge, ws_uint128 *bound)
 {
-	WsEntry		entry = {.lo = (uint64) bound, .hi = (uint64) (bound >> 64)};
+	WsEntry		entry = {.lo = (uint64) *bound, .hi = (uint64) (*bound >> 64)};
 	ws_uint128	group;
 
-	if (!merge->settles || bound == ws_entry_int(WS_ENTRY_MAX) || ws_key_complete(merge->spec, entry))
-		return bound;
+	if (!merge->settles || *bound == ws_entry_int(WS_ENTRY_MAX) || ws_key_complete(merge->spec, entry))
+		return true;
 	group = ws_entry_int(ws_entry_make(ws_entry_prefix(entry), 0));
-	return group > 0 ? group - 1 : 0;
+	*bound = group - 1;
+	return group > 0;
 }
 
 /* Puts entries of a source whose prefixes tie into the order of their pointers. */
@@ -305,7 +309,8 @@ Size
 ws_merge_gather_next(WsMerge *merge)
 {
 	ws_uint128	bound;
-	Size		total;
+	bool		last;
+	Size		total = 0;
 
 	if (merge->leaves_off)
 	{
@@ -313,13 +318,17 @@ ws_merge_gather_next(WsMerge *merge)
 		return 0;
 	}
 	bound = find_bound(merge, (ptrdiff_t) ws_gather_share(merge->nsources));
-	total = gather(merge, end_of_group(merge, bound));
+	last = bound == ws_entry_int(WS_ENTRY_MAX);
+	if (at_end_of_group(merge, &bound))
+		total = gather(merge, bound);
 	if (!merge->settles)
 		return total;
-	if (total == 0 && bound != ws_entry_int(WS_ENTRY_MAX))
+	if (total == 0 && !last)
 	{
 		/* more rows of a source tie than its share of a batch */
-		total = gather(merge, end_of_group(merge, find_bound(merge, PTRDIFF_MAX)));
+		bound = find_bound(merge, PTRDIFF_MAX);
+		if (at_end_of_group(merge, &bound))
+			total = gather(merge, bound);
 		if (total == 0)
 			stop_gathering(merge);
 	}

@@ -258,7 +258,7 @@ fault('bound is the greatest', FILE, 'bound = Min(bound, ws_entry_int(s->end[-1]
 fault('bound left out', FILE, 'if (ws_entry_int(entries[low + half]) <= bound)',
       'if (ws_entry_int(entries[low + half]) < bound)', 'sql:merge')
 fault('gathers ties', FILE, 'return merge->whole && begin_gathering(', 'return begin_gathering(', 'sql:edges')
-fault('a batch ends within a group', FILE, 'return group > 0 ? group - 1 : 0;', 'return bound;',
+fault('a batch ends within a group', FILE, '*bound = group - 1;', '{}',
       'unit:test_sort unit:test_passes sql:merge')
 fault('ties of a source stay in their order', FILE, 'if (merge->settles)\norder_groups(merge, merge->gathered + total, n);', '{}',
       'unit:test_sort unit:test_passes sql:merge')
