@@ -231,8 +231,8 @@ find_bound(WsMerge *merge, ptrdiff_t share)
 }
 
 /*
- * Moves *bound to where whole groups end: it stays if its prefix tells whole keys, else its group is left out.
- * False if nothing can be below that.
+ * Moves *bound to where whole groups end: it stays if its prefix tells whole keys, else its group is left
+ * out.  False if nothing can be below that.
  */
 static bool
 at_end_of_group(const WsMerge *merge, ws_uint128 *bound)
