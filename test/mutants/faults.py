@@ -257,7 +257,9 @@ fault('bound is the greatest', FILE, 'bound = Min(bound, ws_entry_int(s->end[-1]
       'bound = Max(bound, ws_entry_int(s->end[-1]));', 'sql:merge')
 fault('bound left out', FILE, 'if (ws_entry_int(entries[low + half]) <= bound)',
       'if (ws_entry_int(entries[low + half]) < bound)', 'sql:merge')
-fault('gathers ties', FILE, 'return merge->whole && begin_gathering(', 'return begin_gathering(', 'sql:edges')
+fault('gathers ties', FILE,
+      'return merge->whole && begin_gathering(merge, block_entries, buffer, room, vectorised);',
+      'return begin_gathering(merge, block_entries, buffer, room, vectorised);', 'sql:edges')
 fault('a batch ends within a group', FILE, '*bound = group - 1;', '{}',
       'unit:test_sort unit:test_passes sql:merge')
 fault('ties of a source stay in their order', FILE, 'if (merge->settles)\norder_groups(merge, merge->gathered + total, n);', '{}',
@@ -276,7 +278,8 @@ fault('merge by a guess not verified', FILE,
       'right = true;', 't:alphabets')
 fault('guesses left in merges', FILE, 'merge->wipes = wipes;', 'merge->wipes = false;',
       'unit:test_sort unit:test_passes t:libc')
-fault('same prefix is same key', FILE, '(merge->tied == NULL || told_of(merge, next)->what == WS_TOLD_ALL);',
+fault('same prefix is same key', FILE,
+      '(merge->tied == NULL ? !merge->chained : told_of(merge, next)->what == WS_TOLD_ALL);',
       '(merge->tied != merge->tied + 1);', 'sql:merge')
 fault('errors of runs dropped', FILE, 'ws_run_read_raise(&merge->sources[i].reader);', '{}', 't:damage')
 fault('blocks read not counted', FILE, 'ws_reader_count(merge->reader);', '{}', 'sql:edges')
@@ -284,7 +287,8 @@ FILE = 'merge/passes.c'
 fault('oldest runs first', FILE, 'return (x->number < y->number) - (x->number > y->number);',
       'return (x->number > y->number) - (x->number < y->number);', 'sql:merge',
       'of the runs of a level any may be merged first: entries that tie may come in any order')
-fault('one run too many', FILE, 'while (f->nruns > f->fan_in)', 'while (f->nruns > f->fan_in + 8)',
+fault('one run too many', FILE, 'while (f->nruns > f->fan_in && ws_formation_count_chains(f, -1) > f->fan_in)',
+      'while (f->nruns > f->fan_in + 8 && ws_formation_count_chains(f, -1) > f->fan_in + 8)',
       't:accounting sql:merge')
 fault('merged into the same level', FILE,
       'run = write_merged(p, merge_runs(p, n, false), level + 1);',
@@ -562,7 +566,9 @@ fault('Incremental Sort takes what core charges', 'plan/rivals.c',
 fault('Gather Merge takes what core charges', 'plan/rivals.c', '#define GATHERED_SHARE		0.85',
       '#define GATHERED_SHARE		1.0', 't:parallel/parallel')
 fault('workers that the scan is dear without', 'plan/rivals.c',
-      'input->total_cost + GATHERED_SHARE *', 'scan->total_cost + GATHERED_SHARE *', 't:parallel/parallel')
+      'return Min(sort->total_cost, input->total_cost + GATHERED_SHARE * (path->total_cost - scan->total_cost));',
+      'return Min(sort->total_cost, scan->total_cost + GATHERED_SHARE * (path->total_cost - scan->total_cost));',
+      't:parallel/parallel')
 FILE = 'plan/paths.c'
 fault('column of an outer join is NOT NULL', 'plan/path.c',
       'if (rte->rtekind != RTE_RELATION || rte->inh || ws_var_nullable(root, var) ||',
