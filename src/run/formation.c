@@ -520,7 +520,7 @@ may_keep(const WsFormation *f, Size n, Size reading)
 
 	if (!f->overflowed || f->source != NULL)
 		return false;
-	/* the first guess may be among them, and ends all chains: nothing can be kept from the merges that means */
+	/* the first guess may be among them, and ends all chains: merges would follow, and take what is kept */
 	nsources += f->spec->guess ? f->nruns : ws_formation_count_chains(f, -1);
 	return
 		n * sizeof(WsEntry) + 3 * nsources * f->block_size + reading <= (Size) f->fan_in * f->block_size;
