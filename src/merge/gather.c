@@ -230,23 +230,6 @@ find_bound(WsMerge *merge, ptrdiff_t share)
 	}
 }
 
-/*
- * Moves *bound to where whole groups end: it stays if its prefix tells whole keys, else its group is left
- * out.  False if nothing can be below that.
- */
-static bool
-at_end_of_group(const WsMerge *merge, ws_uint128 *bound)
-{
-	WsEntry		entry = {.lo = (uint64) *bound, .hi = (uint64) (*bound >> 64)};
-	ws_uint128	group;
-
-	if (!merge->settles || *bound == ws_entry_int(WS_ENTRY_MAX) || ws_key_complete(merge->spec, entry))
-		return true;
-	group = ws_entry_int(ws_entry_make(ws_entry_prefix(entry), 0));
-	*bound = group - 1;
-	return group > 0;
-}
-
 /* Puts entries of a source whose prefixes tie into the order of their pointers. */
 static void
 order_groups(WsMerge *merge, WsEntry *entries, Size n)
@@ -301,6 +284,25 @@ gather(WsMerge *merge, ws_uint128 bound)
 }
 
 /*
+ * The same up to the end of a group: that of `bound`, if its prefix tells whole keys, else the one before it.
+ * There is none before prefix 0, whose first row may be number 0: nothing is gathered then.
+ */
+static Size
+gather_groups(WsMerge *merge, ws_uint128 bound)
+{
+	WsEntry		entry = {.lo = (uint64) bound, .hi = (uint64) (bound >> 64)};
+
+	if (merge->settles && bound != ws_entry_int(WS_ENTRY_MAX) && !ws_key_complete(merge->spec, entry))
+	{
+		bound = ws_entry_int(ws_entry_make(ws_entry_prefix(entry), 0));
+		if (bound == 0)
+			return 0;
+		bound--;
+	}
+	return gather(merge, bound);
+}
+
+/*
  * Gathers and sorts the next batch into merge->gathered; returns the number of
  * entries, 0 at the end of all runs.  Or it finds that the tournament has to go on: merge->gathered is
  * NULL then.
@@ -309,8 +311,7 @@ Size
 ws_merge_gather_next(WsMerge *merge)
 {
 	ws_uint128	bound;
-	bool		last;
-	Size		total = 0;
+	Size		total;
 
 	if (merge->leaves_off)
 	{
@@ -318,17 +319,13 @@ ws_merge_gather_next(WsMerge *merge)
 		return 0;
 	}
 	bound = find_bound(merge, (ptrdiff_t) ws_gather_share(merge->nsources));
-	last = bound == ws_entry_int(WS_ENTRY_MAX);
-	if (at_end_of_group(merge, &bound))
-		total = gather(merge, bound);
+	total = gather_groups(merge, bound);
 	if (!merge->settles)
 		return total;
-	if (total == 0 && !last)
+	if (total == 0 && bound != ws_entry_int(WS_ENTRY_MAX))
 	{
 		/* more rows of a source tie than its share of a batch */
-		bound = find_bound(merge, PTRDIFF_MAX);
-		if (at_end_of_group(merge, &bound))
-			total = gather(merge, bound);
+		total = gather_groups(merge, find_bound(merge, PTRDIFF_MAX));
 		if (total == 0)
 			stop_gathering(merge);
 	}

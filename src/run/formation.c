@@ -520,7 +520,8 @@ may_keep(const WsFormation *f, Size n, Size reading)
 
 	if (!f->overflowed || f->source != NULL)
 		return false;
-	nsources += ws_formation_count_chains(f, -1);
+	/* the first guess may be among them, and ends all chains: merges would follow, and take what is kept */
+	nsources += f->spec->guess ? f->nruns : ws_formation_count_chains(f, -1);
 	return
 		n * sizeof(WsEntry) + 3 * nsources * f->block_size + reading <= (Size) f->fan_in * f->block_size;
 }

@@ -310,6 +310,23 @@ against_rows(int key)
 	CHECK(gathered > 0, "%s: %d of them gather to the end", fake_keys[key].name, gathered);
 }
 
+/* All prefixes are 0, for more rows than a block has, and row 0 is the first of its source, but not of all. */
+static void
+against_zero(void)
+{
+	ties.key = FAKE_CODED;
+	ties.nsources = 2;
+	ties.capacity = 100;
+	fake_fill(&ties.table, &fake_keys[FAKE_CODED], 2000, 1);
+	for (Size i = ties.table.n / 2 + 1; i < ties.table.n; i++)
+		ties.table.values[i * ties.table.ncols] = Int64GetDatum(-1);
+	ties.expected = fake_sorted(&ties.table, &fake_keys[FAKE_CODED]);
+	CHECK(server_try(merge_ties, NULL) && ties.gathered && !ties.to_the_end && ties.wrong == 0,
+		  "prefix 0, row 0: nothing is gathered before the first group (%ld wrong)", ties.wrong);
+	free(ties.expected);
+	fake_free(&ties.table);
+}
+
 /* Merges that cannot look at rows, or need not, gather no ties. */
 static void
 refuse_ties(void *arg)
@@ -339,6 +356,7 @@ main(void)
 		CHECK(false, "refusals: %s", server.message);
 	for (int i = 0; i < lengthof(tied); i++)
 		against_rows(tied[i]);
+	against_zero();
 	if (!server_try(refuse_ties, NULL))
 		CHECK(false, "refusals of ties: %s", server.message);
 

@@ -178,6 +178,34 @@ jobs(int kind, int threads, bool random_access)
 	expect(j, 0, 0);
 }
 
+/*
+ * Runs that follow one another, more than a merge has blocks for, and a part that stays in memory: only there
+ * are guesses, and with these no run is in a chain any more.
+ */
+static void
+last_guesses(int threads)
+{
+	job = (Job) {.what = "guesses, at last", .kind = FAKE_GUESS, .distinct = 50, .expected = 1000,
+		.vectorised = threads > 0, .threads = threads, .bytes = 256 * 1024, .disk_bytes = 64 * 1024,
+	.limit_at = 1000, .block_size = 2048, .n = 4096 * 40 + 100};
+	fake_fill(&job.table, &fake_keys[job.kind], job.n, job.distinct);
+	for (Size i = 0; i < job.n; i++)
+	{
+		Size		at = i * job.table.ncols;
+
+		job.table.values[at + 1] = Int64GetDatum((int64) (i ^ 1));
+		job.table.isnull[at] = i < job.n - 20;
+		job.table.isnull[at + 1] = false;
+		job.table.values[at] = job.table.isnull[at] ? 0 : fake_text(i * 7 % 50);
+	}
+	job.order = fake_sorted(&job.table, &fake_keys[job.kind]);
+	job.wanted = (WsThreads) {threads, threads, threads, 4};
+	CHECK(server_try(pass, NULL) && job.wrong == 0 && job.stats.formed > 40 && server_left() == NULL,
+		  "%s, %s: %d runs, %d passes, %zu have stayed (%ld wrong)", job.what, threads ? "helper" : "alone",
+		  job.stats.formed, job.stats.passes, job.kept, job.wrong);
+	job_free(&job);
+}
+
 /* Is the file of a level used again? */
 static void
 disk_is_reused(void)
@@ -263,6 +291,8 @@ main(void)
 				if (!random_access || kinds[i] != FAKE_EXACT_NULLS)
 					jobs(kinds[i], threads, random_access);
 	disk_is_reused();
+	last_guesses(0);
+	last_guesses(1);
 	faults_of(FAKE_EXACT, 0, false);
 	faults_of(FAKE_EXACT, 1, false);
 	faults_of(FAKE_EXACT, 0, true);
