@@ -61,7 +61,5 @@ typedef enum WsGuesses
 extern Size ws_ties_bytes_per_entry(const WsKeySpec *spec);
 extern WsGuesses ws_settle_ties(WsEntry *entries, Size n, const WsKeySpec *spec,
 								const WsKeyRows *rows, bool vectorised);
-extern void ws_settle_groups(WsEntry *entries, Size n, const WsKeySpec *spec, const WsKeyRows *rows,
-							 bool vectorised);
 
 #endif							/* WS_INDEX_H */

@@ -568,22 +568,3 @@ ws_settle_ties(WsEntry *entries, Size n, const WsKeySpec *spec, const WsKeyRows 
 	MemoryContextDelete(work);	/* with what the comparators left */
 	return guesses;
 }
-
-/*
- * The same, after `rows` has been made ready, for entries that are sorted by prefixes and pointers, and
- * without verifying what prefixes guess.
- */
-void
-ws_settle_groups(WsEntry *entries, Size n, const WsKeySpec *spec, const WsKeyRows *rows, bool vectorised)
-{
-	MemoryContext work = AllocSetContextCreate(CurrentMemoryContext, "WiscSort ties",
-											   ALLOCSET_SMALL_SIZES);
-	MemoryContext old = MemoryContextSwitchTo(work);
-	Ties		t = {.spec = spec, .rows = rows, .vectorised = vectorised};
-
-	t.slot[0] = rows->make_slot(rows->store);
-	t.slot[1] = rows->make_slot(rows->store);
-	settle(&t, entries, n, 1, DIGITS);
-	MemoryContextSwitchTo(old);
-	MemoryContextDelete(work);	/* with what the comparators left */
-}

@@ -1,5 +1,5 @@
 /*-------------------------------------------------------------------------
- * gather.c - merging runs by sorting, a batch at a time.
+ * gather.c - merging runs of exact keys by sorting, a batch at a time.
  *
  * A tournament costs log2(runs) unpredictable comparisons an entry, one after
  * the other: 25 ns for 3 runs, 60 ns for 46.  Sorting a few thousand entries
@@ -15,15 +15,10 @@
  *	   instead, without branches: 2 ns an entry and pass, in cache.
  *
  * Without shares batches come in bursts: blocks of runs that are alike end at keys that are alike, so that
- * one batch takes nearly all of every block, and the next ones little.
+ * one batch takes nearly all of every block, and the next ones little.  Ties need no care: prefixes
+ * are whole keys.
  *
- * Where prefixes are whole keys, ties need no care.  Elsewhere a batch ends between two prefixes, the first
- * of which is the last that all sources have wholly in memory, and ties are settled in it as in a piece
- * (index/ties.c): whoever has rows of several sources that tie compares each with its neighbour then, and not
- * with all that it meets on its way through a tournament.  Where as many rows tie as fill a block, or many
- * that only comparators tell apart, the tournament takes over, for good.
- *
- * Memory: two more blocks a run, for the buffer and the passes over it; a third if settling ties wants it.
+ * Memory: two more blocks a run, for the buffer and the passes over it.
  *-------------------------------------------------------------------------
  */
 #include "merge/merge.h"
@@ -32,18 +27,17 @@
 #define MAX_PAIRWISE	64
 
 /*
- * If more rows of a source than these tie, and only comparators tell their order, it is worth more to know
- * that of each source already: n log(sources) comparisons, and not n log n.
+ * Lets the merge work by gathering, through a buffer of `room` entries that the caller lends (16-byte
+ * aligned).  No source has more than `block_entries` entries in a block, or in a batch (ws_gather_share);
+ * slices are taken by so many.  Returns false, and changes nothing, if it cannot: prefixes are not whole
+ * keys, the kernel is not vectorised, or the buffer cannot hold two blocks of each source.
  */
-#define MOST_COMPARED	32
-
-/* Has the merge gather through a buffer, if that can hold two blocks of each of several sources. */
-static bool
-begin_gathering(WsMerge *merge, Size block_entries, WsEntry *buffer, Size room, bool vectorised)
+bool
+ws_merge_gather(WsMerge *merge, Size block_entries, WsEntry *buffer, Size room, bool vectorised)
 {
 	Size		need = merge->nsources * block_entries;
 
-	if (merge->nsources < 2 || !vectorised || 2 * need > room)
+	if (!merge->whole || merge->nsources < 2 || !vectorised || 2 * need > room)
 		return false;
 	for (int i = 0; i < merge->nsources; i++)
 	{
@@ -56,48 +50,6 @@ begin_gathering(WsMerge *merge, Size block_entries, WsEntry *buffer, Size room, 
 	merge->gathered = buffer;
 	merge->scratch = buffer + need;
 	return true;
-}
-
-/*
- * Lets the merge work by gathering, through a buffer of `room` entries that the caller lends (16-byte
- * aligned).  No source has more than `block_entries` entries in a block, or in a batch (ws_gather_share);
- * slices are taken by so many.  Returns false, and changes nothing, if it cannot: prefixes are not whole
- * keys, the kernel is not vectorised, or the buffer cannot hold two blocks of each source.
- */
-bool
-ws_merge_gather(WsMerge *merge, Size block_entries, WsEntry *buffer, Size room, bool vectorised)
-{
-	return merge->whole && begin_gathering(merge, block_entries, buffer, room, vectorised);
-}
-
-/*
- * The same for keys that may tie.  Also false if prefixes say nothing, or if rows are not there to be looked
- * at all the time.
- */
-bool
-ws_merge_gather_ties(WsMerge *merge, Size block_entries, WsEntry *buffer, Size room, bool vectorised)
-{
-	if (merge->tied == NULL || merge->wipes || merge->rows_in != NULL ||
-		merge->rows->keep != NULL)
-		return false;
-	merge->settles = begin_gathering(merge, block_entries, buffer, room, vectorised);
-	if (merge->settles)
-		merge->rows->ready(merge->rows->store);
-	return merge->settles;
-}
-
-/* Leaves what follows to the tournament. */
-static void
-stop_gathering(WsMerge *merge)
-{
-	for (int i = 0; i < merge->nsources; i++)
-	{
-		WsSource   *s = &merge->sources[i];
-
-		if (!s->from_run)
-			s->end = s->limit;
-	}
-	merge->gathered = NULL;
 }
 
 /*
@@ -230,46 +182,29 @@ find_bound(WsMerge *merge, ptrdiff_t share)
 	}
 }
 
-/* Puts entries of a source whose prefixes tie into the order of their pointers. */
-static void
-order_groups(WsMerge *merge, WsEntry *entries, Size n)
+/*
+ * Gathers and sorts the next batch into merge->gathered; returns the number of
+ * entries, 0 at the end of all runs.
+ */
+Size
+ws_merge_gather_next(WsMerge *merge)
 {
-	for (Size i = 1; i < n; i++)
-	{
-		Size		start = i - 1;
-
-		if (ws_entry_int(entries[i - 1]) < ws_entry_int(entries[i]))
-			continue;
-		while (start > 0 && ws_entry_same_prefix(entries[start - 1], entries[i]))
-			start--;
-		while (i < n && ws_entry_same_prefix(entries[start], entries[i]))
-			i++;
-		ws_sort_entries(entries + start, i - start, true);
-		if (i - start > MOST_COMPARED && ws_key_told(merge->spec, entries[start]).what == WS_TOLD_COMPARED)
-			merge->leaves_off = true;
-	}
-}
-
-/* Gathers and sorts entries up to `bound`; returns their number. */
-static Size
-gather(WsMerge *merge, ws_uint128 bound)
-{
+	ws_uint128	bound;
 	Size		lengths[MAX_PAIRWISE];
 	int			segments = 0;
 	Size		total = 0;
+	ptrdiff_t	share = (ptrdiff_t) ws_gather_share(merge->nsources);
 
+	bound = find_bound(merge, share);
 	for (int i = 0; i < merge->nsources; i++)
 	{
 		WsSource   *s = &merge->sources[i];
-		Size		n = s->end - s->next;
+		Size		n;
 
-		if (n > 0)
-			n = count_upto(s->next, n, bound);
-		if (n == 0)
+		if (s->next == s->end || ws_entry_int(*s->next) > bound)
 			continue;
+		n = count_upto(s->next, s->end - s->next, bound);
 		memcpy(merge->gathered + total, s->next, n * sizeof(WsEntry));
-		if (merge->settles)
-			order_groups(merge, merge->gathered + total, n);
 		s->next += n;
 		total += n;
 		if (segments < MAX_PAIRWISE)
@@ -280,56 +215,5 @@ gather(WsMerge *merge, ws_uint128 bound)
 		merge_pairwise(merge, lengths, segments);
 	else
 		ws_sort_vectorised(merge->gathered, total);
-	return total;
-}
-
-/*
- * The same up to the end of a group: that of `bound`, if its prefix tells whole keys, else the one before it.
- * There is none before prefix 0, whose first row may be number 0: nothing is gathered then.
- */
-static Size
-gather_groups(WsMerge *merge, ws_uint128 bound)
-{
-	WsEntry		entry = {.lo = (uint64) bound, .hi = (uint64) (bound >> 64)};
-
-	if (merge->settles && bound != ws_entry_int(WS_ENTRY_MAX) && !ws_key_complete(merge->spec, entry))
-	{
-		bound = ws_entry_int(ws_entry_make(ws_entry_prefix(entry), 0));
-		if (bound == 0)
-			return 0;
-		bound--;
-	}
-	return gather(merge, bound);
-}
-
-/*
- * Gathers and sorts the next batch into merge->gathered; returns the number of
- * entries, 0 at the end of all runs.  Or it finds that the tournament has to go on: merge->gathered is
- * NULL then.
- */
-Size
-ws_merge_gather_next(WsMerge *merge)
-{
-	ws_uint128	bound;
-	Size		total;
-
-	if (merge->leaves_off)
-	{
-		stop_gathering(merge);
-		return 0;
-	}
-	bound = find_bound(merge, (ptrdiff_t) ws_gather_share(merge->nsources));
-	total = gather_groups(merge, bound);
-	if (!merge->settles)
-		return total;
-	if (total == 0 && bound != ws_entry_int(WS_ENTRY_MAX))
-	{
-		/* more rows of a source tie than its share of a batch */
-		total = gather_groups(merge, find_bound(merge, PTRDIFF_MAX));
-		if (total == 0)
-			stop_gathering(merge);
-	}
-	if (total > 0)
-		ws_settle_groups(merge->gathered, total, merge->spec, merge->rows, true);
 	return total;
 }

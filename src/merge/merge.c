@@ -253,14 +253,14 @@ ws_merge_in_order(WsMerge *merge)
 
 /*
  * Reads the first entry of every source and plays the first matches.  Not
- * called if the merge gathers, as long as it does.
+ * called if the merge gathers.
  */
 void
 ws_merge_start(WsMerge *merge)
 {
 	WsEntry    *first = palloc(merge->nsources * sizeof(WsEntry));
 
-	if (!merge->whole && !merge->settles)	/* that has been done */
+	if (!merge->whole)
 		merge->rows->ready(merge->rows->store);
 	for (int i = 0; i < merge->nsources; i++)
 		first[i] = source_next(merge, &merge->sources[i]);
@@ -310,12 +310,7 @@ take(WsMerge *merge, WsEntry *out, Size max)
 		{
 			merge->ngathered = ws_merge_gather_next(merge);
 			merge->taken = 0;
-			if (merge->gathered == NULL)
-				ws_merge_start(merge);
 		}
-	}
-	if (merge->gathered != NULL)
-	{
 		n = Min(max, merge->ngathered - merge->taken);
 		memcpy(out, merge->gathered + merge->taken, n * sizeof(WsEntry));
 		merge->taken += n;

@@ -56,8 +56,6 @@ typedef struct WsMerge
 	WsLoserTree tree;			/* unless it gathers */
 	WsEntry    *gathered;		/* buffer of gather.c, or NULL */
 	WsEntry    *scratch;		/* as large */
-	bool		settles;		/* ties are settled there */
-	bool		leaves_off;		/* the tournament is to take over */
 	Size		ngathered;		/* entries in it */
 	Size		taken;			/* of them, handed out */
 } WsMerge;
@@ -91,8 +89,6 @@ ws_gather_share(int nsources)
 
 extern bool ws_merge_gather(WsMerge *merge, Size block_entries, WsEntry *buffer, Size room,
 							bool vectorised);
-extern bool ws_merge_gather_ties(WsMerge *merge, Size block_entries, WsEntry *buffer, Size room,
-								 bool vectorised);
 extern Size ws_merge_gather_next(WsMerge *merge);
 
 /* Said of a run of rows: is no block behind the one that is loaded? */

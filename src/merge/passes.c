@@ -78,12 +78,8 @@ merge_runs(WsPasses *p, int n, bool as_guessed)
 										f->guesses != WS_GUESSES_NONE && !as_guessed);
 	Size		kept = TYPEALIGN(64, f->nkept * sizeof(WsEntry));
 	Size		blocks = nsources * f->block_size;
-	Size		gathering = blocks * (ws_ties_bytes_per_entry(f->spec) > 0 ? 4 : 3);
-	Size		bytes = kept + gathering <= f->fan_in * f->block_size ? gathering : blocks;
+	Size		bytes = 3 * nsources <= f->fan_in ? 3 * blocks : blocks;
 	char	   *buffers = ws_indexmap_borrow(f->map, kept + bytes) + kept;
-	Size		capacity = ws_block_capacity(f->block_size);
-	WsEntry    *gathered;
-	Size		room;
 
 	for (int i = 0; i < chains; run += lengths[i++])
 		ws_merge_chain(merge, i, run, lengths[i], buffers + i * f->block_size);
@@ -97,11 +93,8 @@ merge_runs(WsPasses *p, int n, bool as_guessed)
 		ws_merge_slice(merge, chains, f->map->entries, f->kept[0]);
 		ws_merge_slice(merge, chains + 1, f->map->entries + f->kept[0], f->kept[1]);
 	}
-	gathered = (WsEntry *) (buffers + blocks);
-	room = (Min(bytes, 3 * blocks) - blocks) / sizeof(WsEntry);
-	/* of bytes alone the tournament looks at each row once, which is no worse */
-	if (!ws_merge_gather(merge, capacity, gathered, room, f->vectorised) &&
-		!(f->spec->comparator && ws_merge_gather_ties(merge, capacity, gathered, room, f->vectorised)))
+	if (!ws_merge_gather(merge, ws_block_capacity(f->block_size), (WsEntry *) (buffers + blocks),
+						 (bytes - blocks) / sizeof(WsEntry), f->vectorised))
 		ws_merge_start(merge);
 	return merge;
 }

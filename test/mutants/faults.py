@@ -258,14 +258,8 @@ fault('bound is the greatest', FILE, 'bound = Min(bound, ws_entry_int(s->end[-1]
 fault('bound left out', FILE, 'if (ws_entry_int(entries[low + half]) <= bound)',
       'if (ws_entry_int(entries[low + half]) < bound)', 'sql:merge')
 fault('gathers ties', FILE,
-      'return merge->whole && begin_gathering(merge, block_entries, buffer, room, vectorised);',
-      'return begin_gathering(merge, block_entries, buffer, room, vectorised);', 'sql:edges')
-fault('a batch ends within a group', FILE, 'bound = ws_entry_int(ws_entry_make(ws_entry_prefix(entry), 0));', '{}',
-      'unit:test_sort unit:test_passes sql:merge')
-fault('ties of a source stay in their order', FILE, 'if (merge->settles)\norder_groups(merge, merge->gathered + total, n);', '{}',
-      'unit:test_sort unit:test_passes sql:merge')
-fault('the tournament begins without the rest of slices', FILE, 'if (!s->from_run)', 'if (false)',
-      'unit:test_gather', 'Slices have ties where the last piece is kept.')
+      'if (!merge->whole || merge->nsources < 2 || !vectorised || 2 * need > room)',
+      'if (merge->nsources < 2 || !vectorised || 2 * need > room)', 'sql:edges')
 fault('two merged from the wrong end', FILE,
       'int			last = ws_entry_int(bend[-1]) < ws_entry_int(aend[-1]);',
       'int			last = ws_entry_int(bend[-1]) > ws_entry_int(aend[-1]);', 'sql:merge')

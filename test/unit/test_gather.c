@@ -232,133 +232,15 @@ read_faults(FaultKind kind)
 	CHECK(right && n > 20, "%s: an error with the file's name at each of %ld reads", faults_name(kind), n - 1);
 }
 
-/* Sources of rows whose prefixes tie, which a merge settles in its batches. */
-static struct
-{
-	int			key;
-	int			nsources;
-	Size		capacity;		/* entries of a block */
-	FakeTable	table;
-	uint32	   *expected;
-	bool		gathered;		/* from the first batch, and to the last one */
-	bool		to_the_end;
-	long		wrong;
-} ties;
-
-static void
-merge_ties(void *arg)
-{
-	WsKeySpec  *spec = fake_spec(&fake_keys[ties.key]);
-	WsMerge    *merge = ws_merge_create(spec, &ties.table.keys, NULL, ties.nsources, false);
-	Size		room = 2 * ties.nsources * ties.capacity;
-	WsEntry    *buffer = entries_alloc(room + GUARD);
-	WsEntry    *out = entries_alloc(5000);
-	Size		each = ties.table.n / ties.nsources + 1;
-	Size		done = 0;
-	Size		n;
-
-	memset(buffer + room, 0x11, GUARD * sizeof(WsEntry));
-	for (int s = 0; s < ties.nsources; s++)
-	{
-		WsEntry    *entries = entries_alloc(each);
-		Size		found = 0;
-
-		for (Size i = 0; i < ties.table.n; i++)
-			if (ties.expected[i] / each == (Size) s)
-				entries[found++] = fake_entry(&ties.table, spec, ties.expected[i]);
-		ws_merge_slice(merge, s, entries, found);
-	}
-	ties.wrong = 0;
-	ties.gathered = ws_merge_gather_ties(merge, ties.capacity, buffer, room, true);
-	while ((n = ws_stream_next(&merge->stream, out, 1 + next_random() % 5000)) > 0)
-		for (Size i = 0; i < n; i++, done++)
-			ties.wrong += done >= ties.table.n || ws_entry_pointer(out[i]) != ties.expected[done];
-	ties.wrong += ties.table.n - Min(done, ties.table.n);
-	ties.wrong += ws_stream_next(&merge->stream, out, 10);
-	ties.to_the_end = merge->gathered != NULL;
-	for (Size i = 0; i < GUARD; i++)
-		ties.wrong += buffer[room + i].hi != UINT64CONST(0x1111111111111111);
-	ws_merge_free(merge);
-}
-
-/* Ties are settled in batches, unless as many rows tie as fill a block: then by the tournament. */
-static void
-against_rows(int key)
-{
-	Size		capacities[] = {8, 100, 3000};
-	uint64		distincts[] = {1, 3, 40, 2000};
-	long		wrong = 0;
-	bool		right = true;
-	int			gathered = 0;
-
-	for (int c = 0; c < lengthof(capacities); c++)
-		for (int d = 0; d < lengthof(distincts); d++)
-			for (int nsources = 2; nsources < 40; nsources *= 3)
-			{
-				ties.key = key;
-				ties.nsources = nsources;
-				ties.capacity = capacities[c];
-				fake_fill(&ties.table, &fake_keys[key], 20000 / SCALE, distincts[d]);
-				ties.expected = fake_sorted(&ties.table, &fake_keys[key]);
-				right &= server_try(merge_ties, NULL) && ties.gathered && server_left() == NULL;
-				wrong += ties.wrong;
-				gathered += ties.to_the_end;
-				free(ties.expected);
-				fake_free(&ties.table);
-			}
-	CHECK(right && wrong == 0, "%s: ties are settled in batches (%ld wrong)", fake_keys[key].name, wrong);
-	CHECK(gathered > 0, "%s: %d of them gather to the end", fake_keys[key].name, gathered);
-}
-
-/* All prefixes are 0, for more rows than a block has, and row 0 is the first of its source, but not of all. */
-static void
-against_zero(void)
-{
-	ties.key = FAKE_CODED;
-	ties.nsources = 2;
-	ties.capacity = 100;
-	fake_fill(&ties.table, &fake_keys[FAKE_CODED], 2000, 1);
-	for (Size i = ties.table.n / 2 + 1; i < ties.table.n; i++)
-		ties.table.values[i * ties.table.ncols] = Int64GetDatum(-1);
-	ties.expected = fake_sorted(&ties.table, &fake_keys[FAKE_CODED]);
-	CHECK(server_try(merge_ties, NULL) && ties.gathered && !ties.to_the_end && ties.wrong == 0,
-		  "prefix 0, row 0: nothing is gathered before the first group (%ld wrong)", ties.wrong);
-	free(ties.expected);
-	fake_free(&ties.table);
-}
-
-/* Merges that cannot look at rows, or need not, gather no ties. */
-static void
-refuse_ties(void *arg)
-{
-	WsEntry    *buffer = entries_alloc(1000);
-	FakeTable	table = {.ncols = 2};
-	WsKeySpec  *bytes = fake_spec(&fake_keys[FAKE_BYTES]);
-	WsMerge    *in_order = ws_merge_create(bytes, &table.keys, NULL, 2, false);
-	WsMerge    *wiped = ws_merge_create(fake_spec(&fake_keys[FAKE_GUESS]), &table.keys, NULL, 2, true);
-
-	ws_merge_in_order(in_order);
-	CHECK(!ws_merge_gather_ties(in_order, 10, buffer, 1000, true), "rows in order are not gathered");
-	CHECK(!ws_merge_gather_ties(wiped, 10, buffer, 1000, true), "nor are rows whose guesses are wiped out");
-	CHECK(!ws_merge_gather_ties(ws_merge_create(bytes, &table.keys, NULL, 2, false), 10, buffer, 39, true),
-		  "ties: a buffer of less than two blocks a source is too small");
-}
-
 int
 main(void)
 {
-	int			tied[] = {FAKE_BYTES, FAKE_BYTES_NULLS, FAKE_LONG, FAKE_COMPARATOR_BEHIND, FAKE_GUESS};
 	int			counts[] = {2, 3, 4, 5, 16, 17, 63, 64, 65, 100};
 
 	for (int i = 0; i < lengthof(counts); i++)
 		against_sort(counts[i]);
 	if (!server_try(refuse, NULL))
 		CHECK(false, "refusals: %s", server.message);
-	for (int i = 0; i < lengthof(tied); i++)
-		against_rows(tied[i]);
-	against_zero();
-	if (!server_try(refuse_ties, NULL))
-		CHECK(false, "refusals of ties: %s", server.message);
 
 	g = (Gathering) {.nsources = 6, .distinct = 500, .on_disk = true, .block_size = 512, .most = 1500,
 		.max = 100};
