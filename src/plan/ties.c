@@ -85,8 +85,7 @@ ws_tied_share(double rows, int ncols, const WsTieColumn *cols)
 
 		room--;					/* the null byte */
 		whole = col->width > 0 && col->width <= room;
-		/* of a string, behind its last byte a terminator */
-		if (col->last && col->longest > 0 && (int) col->longest < room)
+		if (col->last && col->longest > 0 && col->longest <= (Size) Max(room, 0))
 			return 0;
 		share = Max(share, col->common) + (col->last ? 0 : col->nulls);
 		if (!whole)

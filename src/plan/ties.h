@@ -7,7 +7,7 @@
 
 #include "postgres.h"
 
-/* The bytes of a value, as in a key. */
+/* The bytes of a value, as in a key but for escapes and terminators. */
 typedef struct WsTieBound
 {
 	const char *bytes;
@@ -25,7 +25,7 @@ typedef struct WsTieColumn
 	double		common;			/* share of rows that have one of the most common values */
 	int			nbounds;		/* of the histogram; 0 if unknown */
 	struct WsTieBound *bounds;	/* in ascending order of their bytes */
-	Size		longest;		/* of these and the most common values; 0 if unknown */
+	Size		longest;		/* of these and the most common values, bytes in a key; 0 if unknown */
 } WsTieColumn;
 
 extern double ws_tied_share(double rows, int ncols, const WsTieColumn *cols);

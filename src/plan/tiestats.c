@@ -60,6 +60,25 @@ bytes_of(WsEncoding encoding, int width, Datum value, Size *length)
 	}
 }
 
+/* The bytes that such a value has in a key: a string's terminator, and what escapes it, are among them. */
+static Size
+bytes_in_key(WsEncoding encoding, const char *bytes, Size length)
+{
+	Size		zeros = 0;
+
+	switch (encoding)
+	{
+		case WS_ENC_BYTES:
+			return length;
+		case WS_ENC_BYTEA:
+			for (Size i = 0; i < length; i++)
+				zeros += bytes[i] == 0;
+			return length + zeros + 2;
+		default:
+			return length + 1;
+	}
+}
+
 /* Of the order that the histogram is in, nothing is known here. */
 static int
 compare_bounds(const void *a, const void *b)
@@ -85,8 +104,10 @@ add_values(WsTieColumn *col, WsEncoding encoding, int width, HeapTuple stats)
 		/* the slot is not freed: bounds point to its values, until the planner's memory goes */
 		for (int i = 0; i < slot.nvalues; i++)
 		{
-			col->bounds[i].bytes = bytes_of(encoding, width, slot.values[i], &col->bounds[i].length);
-			col->longest = Max(col->longest, col->bounds[i].length);
+			col->bounds[i].bytes = bytes_of(encoding, width, slot.values[i], &length);
+			col->bounds[i].length = length;
+			length = bytes_in_key(encoding, col->bounds[i].bytes, length);
+			col->longest = Max(col->longest, length);
 		}
 		qsort(col->bounds, col->nbounds, sizeof(WsTieBound), compare_bounds);
 	}
@@ -94,7 +115,9 @@ add_values(WsTieColumn *col, WsEncoding encoding, int width, HeapTuple stats)
 	{
 		for (int i = 0; i < slot.nvalues; i++)
 		{
-			(void) bytes_of(encoding, width, slot.values[i], &length);
+			const char *bytes = bytes_of(encoding, width, slot.values[i], &length);
+
+			length = bytes_in_key(encoding, bytes, length);
 			col->longest = Max(col->longest, length);
 		}
 		free_attstatsslot(&slot);

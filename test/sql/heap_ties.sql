@@ -130,11 +130,13 @@ RESET wiscsort.debug_tie_keys;
 
 -- Who decides: statistics.
 CREATE TABLE wtest.told (id int, u uuid, same uuid, md5 text COLLATE "C", mail text COLLATE "C", number text COLLATE "C", code text COLLATE "C",
-                         bytes bytea, n numeric, few int8, ts timestamptz, half text COLLATE "C", libc text, icu text COLLATE "und-x-icu", pad text);
+                         bytes bytea, n numeric, few int8, ts timestamptz, half text COLLATE "C", libc text, icu text COLLATE "und-x-icu", pad text,
+                         short bytea, zeros bytea);
 INSERT INTO wtest.told
 SELECT i, md5(i::text)::uuid, ('00000000-0000-0000-0000-' || lpad(i::text, 12, '0'))::uuid, md5(i::text), md5(i::text) || '@example.com',
        'customer-' || lpad(i::text, 8, '0') || '-x', (ARRAY['new', 'paid', 'sent'])[1 + i % 3], decode(md5(i::text), 'hex'), i * 1.25, i % 5,
-       timestamptz '2026-01-01' + i * interval '1 second', md5((i / 2)::text), md5(i::text), md5(i::text), repeat('x', 10)
+       timestamptz '2026-01-01' + i * interval '1 second', md5((i / 2)::text), md5(i::text), md5(i::text), repeat('x', 10),
+       decode(repeat('7' || i % 5, 7), 'hex'), decode('0000000' || i % 5, 'hex')
   FROM generate_series(1, 7000) i;
 CREATE FUNCTION wtest.tie_keys(key text) RETURNS text
 LANGUAGE sql AS $$ SELECT wtest.property('VERBOSE', 'SELECT * FROM wtest.told ORDER BY ' || key, 'Tie Keys') $$;
@@ -143,7 +145,7 @@ CREATE UNIQUE INDEX told_id ON wtest.told (id);
 SELECT wtest.tie_keys('u') AS no_statistics, wtest.tie_keys('id, ts') AS unique_index;
 ANALYZE wtest.told;
 SELECT k, wtest.tie_keys(k) FROM unnest(ARRAY['u', 'u DESC', 'same', 'md5', 'mail', 'number', 'code', 'code, id', 'bytes', 'n', 'n, id', 'few, id, ts',
-    'few, u', 'ts, id, few', 'id', 'id, icu', 'half', 'libc COLLATE "C"', 'icu']) k;
+    'few, u', 'ts, id, few', 'id', 'id, icu', 'half', 'libc COLLATE "C"', 'icu', 'short', 'zeros']) k;
 SELECT wtest.compare('SELECT * FROM wtest.told ORDER BY ' || k || ', id')
   FROM unnest(ARRAY['u', 'same', 'md5', 'number', 'code', 'bytes', 'n', 'few, u', 'half']) k;
 

@@ -23,7 +23,7 @@ strings(const char *form, int step)
 		snprintf(values[i], sizeof(values[i]), form, i * step);
 		bounds[i].bytes = values[i];
 		bounds[i].length = strlen(values[i]);
-		col.longest = Max(col.longest, bounds[i].length);
+		col.longest = Max(col.longest, bounds[i].length + 1);
 	}
 	return col;
 }
@@ -110,11 +110,11 @@ short_strings(void)
 	cols[0] = strings("%07d", 10);
 	cols[0].unique = 0.0001;
 	EXPECT(alone(1e6, cols[0]) == 0);
-	cols[0].longest = 8;
-	EXPECT(alone(1e6, cols[0]) == 0);
 	cols[0].longest = 9;
+	EXPECT(alone(1e6, cols[0]) == 0);
+	cols[0].longest = 10;
 	EXPECT(alone(1e6, cols[0]) == 1);
-	cols[0].longest = 7;
+	cols[0].longest = 8;
 	cols[0].last = false;
 	cols[1] = cols[0];
 	EXPECT(ws_tied_share(1e6, 2, cols) == 1);
