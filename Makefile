@@ -227,7 +227,8 @@ $(UNIT_TESTS): %: %.c .build/unit
 	$(call tell,CC  ,$<)
 	mkdir -p $(@D)
 	$(CC) $(UNIT_CFLAGS) -MF $@.d -MT $@ -o $@ $< -lm -lpthread \
-		$(if $(filter yes,$(WITH_LIBAIO)),-laio) $(if $(filter yes,$(WITH_LIBURING)),-luring)
+		$(if $(filter yes,$(WITH_LIBAIO)),-laio) $(if $(filter yes,$(WITH_LIBURING)),-luring) \
+		$(if $(filter yes,$(WITH_ICU)),-licui18n -licuuc)
 
 bench/gensort: bench/gensort.c
 	$(call tell,CC  ,$<)

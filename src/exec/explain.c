@@ -107,6 +107,8 @@ show_learnt(const WsLearnt *learnt, ExplainState *es)
 		ExplainPropertyInteger("Coded Columns", NULL, learnt->coded, es);
 	if (learnt->ranged > 0)
 		ExplainPropertyInteger("Ranged Columns", NULL, learnt->ranged, es);
+	if (learnt->lettered > 0)
+		ExplainPropertyInteger("Lettered Columns", NULL, learnt->lettered, es);
 	if (learnt->guessed > 0)
 		ExplainPropertyInteger("Guessed Columns", NULL, learnt->guessed, es);
 	if (learnt->beginnings > 0)

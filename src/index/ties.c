@@ -528,7 +528,7 @@ verify_guesses(Ties *t, WsEntry *entries, Size n)
 	for (Size start = 0; start < n; start = end)
 	{
 		WsCertain	certain = ws_key_certain(t->spec, entries[start]);
-		bool		guessed = false;
+		bool		guessed = certain.behind;
 
 		CHECK_FOR_INTERRUPTS();
 		for (end = start; end < n && ws_same_certainly(&certain, entries[end]); end++)
@@ -536,7 +536,10 @@ verify_guesses(Ties *t, WsEntry *entries, Size n)
 		t->told = certain.columns;
 		if (guessed)
 			result = Max(result, WS_GUESSES_RIGHT);
-		if (guessed && end - start > 1 && !verify(t, entries + start, end - start, certain.from))
+		/* prefixes may hold the same whole key, all of them */
+		if (guessed && end - start > 1 &&
+			!(ws_same_whole_key(t->spec, &certain, entries[start], entries[end - 1])) &&
+			!verify(t, entries + start, end - start, certain.from))
 			result = WS_GUESSES_WRONG;
 	}
 	return result;

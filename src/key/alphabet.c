@@ -24,8 +24,8 @@
 
 #include "mb/pg_wchar.h"
 
-#define LETTERS		0x180		/* code points that have places: ASCII, Latin-1, Latin Extended-A */
-#define MOST_PLACES	2			/* of a letter */
+#define LETTERS		WS_LETTERS
+#define MOST_PLACES	WS_LETTER_PLACES
 #define WEIGHT		16			/* bytes of a letter's weights that are looked at */
 #define MOST_WEIGHTS	127		/* whose places, and those between, are bytes above 0 */
 #define MOST_TRANSFORMED	4	/* letters of a text */
@@ -183,6 +183,20 @@ ws_alphabet_create(const WsTransform *transform)
 		return alphabet;
 	pfree(alphabet);
 	return NULL;
+}
+
+/* How many different weights its letters have: places are at most one more than twice that. */
+int
+ws_alphabet_weights(const WsAlphabet *alphabet)
+{
+	return alphabet->weights;
+}
+
+/* The places of a letter below WS_LETTERS, zero where it has none. */
+const uint8 *
+ws_alphabet_letter(const WsAlphabet *alphabet, int letter)
+{
+	return alphabet->places[letter];
 }
 
 /*

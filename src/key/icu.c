@@ -21,6 +21,7 @@
 #include <dlfcn.h>
 #include <unicode/ucol.h>
 #include <unicode/uiter.h>
+#include <unicode/uset.h>
 
 #include "catalog/pg_collation.h"
 #include "utils/pg_locale.h"
@@ -28,6 +29,16 @@
 extern void uiter_setUTF8(UCharIterator *iter, const char *s, int32_t length) __attribute__((weak));
 extern int32_t ucol_nextSortKeyPart(const UCollator *coll, UCharIterator *iter, uint32_t state[2],
 									uint8_t *dest, int32_t count, UErrorCode *status) __attribute__((weak));
+extern UColAttributeValue ucol_getAttribute(const UCollator *coll, UColAttribute attr,
+											UErrorCode *status) __attribute__((weak));
+extern void ucol_getContractionsAndExpansions(const UCollator *coll, USet *contractions, USet *expansions,
+											  UBool addPrefixes, UErrorCode *status) __attribute__((weak));
+extern USet *uset_openEmpty(void) __attribute__((weak));
+extern void uset_close(USet *set) __attribute__((weak));
+extern UBool uset_contains(const USet *set, UChar32 c) __attribute__((weak));
+extern int32_t uset_getItemCount(const USet *set) __attribute__((weak));
+extern int32_t uset_getItem(const USet *set, int32_t itemIndex, UChar32 *start, UChar32 *end, UChar *str,
+							int32_t strCapacity, UErrorCode *ec) __attribute__((weak));
 
 #define OLDEST	40				/* versions that there may be */
 #define NEWEST	150
@@ -116,6 +127,137 @@ ws_icu_bytes(const WsIcu *icu, const char *text, Size n, Size wanted, char *out)
 	return U_SUCCESS(status) ? (Size) written : 0;
 }
 
+/* The collator, which stays as long as the backend. */
+const void *
+ws_icu_collator(const WsIcu *icu)
+{
+	return icu->collator;
+}
+
+/* Is an attribute of the collator between two values? */
+static bool
+has(const WsIcu *icu, UColAttribute attribute, UColAttributeValue least, UColAttributeValue most)
+{
+	UErrorCode	status = U_ZERO_ERROR;
+	UColAttributeValue value = ucol_getAttribute(icu->collator, attribute, &status);
+
+	return U_SUCCESS(status) && value >= least && value <= most;
+}
+
+/* Is it an accent of its own, which belongs to the letter before it? */
+static inline bool
+is_combining(UChar c)
+{
+	return c >= 0x300 && c < 0x370;
+}
+
+/*
+ * Of letters that count together, notes those that are not ASCII, which tell such texts from plain ones.
+ * False if texts of ASCII alone have them, or such with accents of their own.
+ */
+static bool
+note_joined(const UChar *letters, int n, WsLetterFacts *facts)
+{
+	bool		ascii = true;
+	int			bases = 0;
+
+	for (int i = 0; i < n; i++)
+		if (letters[i] >= WS_LETTERS && !is_combining(letters[i]))
+			return true;		/* texts with this one are not looked at */
+	for (int i = 0; i < n; i++)
+	{
+		bases += !is_combining(letters[i]);
+		ascii = ascii && letters[i] < 0x80;
+		if (letters[i] >= 0x80 && letters[i] < WS_LETTERS)
+			facts->letter[letters[i]].joined = true;
+	}
+	return bases < 2 || (!ascii && bases == n);
+}
+
+/* Notes what counts together, and what has several weights.  False if that concerns texts of ASCII. */
+static bool
+note_sets(const WsIcu *icu, WsLetterFacts *facts)
+{
+	UErrorCode	status = U_ZERO_ERROR;
+	USet	   *contractions = uset_openEmpty();
+	USet	   *expansions = uset_openEmpty();
+	bool		good;
+
+	ucol_getContractionsAndExpansions(icu->collator, contractions, expansions, true, &status);
+	good = U_SUCCESS(status);
+	for (int i = 0; good && i < uset_getItemCount(contractions); i++)
+	{
+		UChar		letters[32];
+		UChar32		first;
+		UChar32		last;
+		int			n = uset_getItem(contractions, i, &first, &last, letters, lengthof(letters), &status);
+
+		/* 0 is a range of single letters */
+		good = U_SUCCESS(status) && n <= (int) lengthof(letters) && note_joined(letters, n, facts);
+	}
+	for (int i = 0; i < WS_LETTERS; i++)
+		facts->letter[i].several = uset_contains(expansions, i);
+	uset_close(contractions);
+	uset_close(expansions);
+	return good;
+}
+
+/* Sets what a text of a letter or two weighs. */
+static void
+take_weights(const WsIcu *icu, const char *text, Size n, WsLetterWeights *out)
+{
+	char		key[3 * WS_LETTER_WEIGHT];
+	Size		length = ws_icu_bytes(icu, text, n, sizeof(key), key);
+	const char *at = key;
+	const char *end = key + length;
+
+	out->known = length > 0 && length < sizeof(key);
+	for (int level = 0; level < 3 && at < end; level++)
+	{
+		const char *level_end = memchr(at, WS_LEVEL_END, end - at);
+		Size		bytes = (level_end == NULL ? end : level_end) - at;
+
+		if (bytes > WS_LETTER_WEIGHT)
+			out->known = false;
+		else
+		{
+			out->n[level] = (uint8) bytes;
+			memcpy(out->bytes[level], at, bytes);
+		}
+		at += bytes + 1;
+	}
+}
+
+/*
+ * Sets what letters weigh, in facts that are zero.  False if the collation has other attributes than most, or
+ * letters of ASCII that count together or weigh as much as several.
+ */
+bool
+ws_icu_facts(const WsIcu *icu, WsLetterFacts *facts)
+{
+	if (ucol_getAttribute == NULL || ucol_getContractionsAndExpansions == NULL || uset_openEmpty == NULL ||
+		uset_close == NULL || uset_contains == NULL || uset_getItemCount == NULL || uset_getItem == NULL)
+		return false;
+	if (!has(icu, UCOL_STRENGTH, UCOL_TERTIARY, UCOL_IDENTICAL) ||
+		!has(icu, UCOL_CASE_FIRST, UCOL_OFF, UCOL_OFF) || !has(icu, UCOL_CASE_LEVEL, UCOL_OFF, UCOL_OFF) ||
+		!has(icu, UCOL_NUMERIC_COLLATION, UCOL_OFF, UCOL_OFF) ||
+		!has(icu, UCOL_ALTERNATE_HANDLING, UCOL_NON_IGNORABLE, UCOL_NON_IGNORABLE) || !note_sets(icu, facts))
+		return false;
+	for (int i = 0x20; i < WS_LETTERS; i++)
+	{
+		const char	one = (char) i;
+		const char	two[2] = {(char) (0xC0 | i >> 6), (char) (0x80 | (i & 0x3F))};
+
+		if (i < 0x80)
+			take_weights(icu, &one, 1, &facts->letter[i]);
+		else
+			take_weights(icu, two, 2, &facts->letter[i]);
+	}
+	for (int i = 0; i < WS_LETTER_PAIRS; i++)
+		take_weights(icu, ws_letter_pairs[i], 2, &facts->pair[i]);
+	return true;
+}
+
 #else							/* no ICU */
 
 WsIcu *
@@ -134,6 +276,18 @@ Size
 ws_icu_bytes(const WsIcu *icu, const char *text, Size n, Size wanted, char *out)
 {
 	return 0;
+}
+
+const void *
+ws_icu_collator(const WsIcu *icu)
+{
+	return NULL;
+}
+
+bool
+ws_icu_facts(const WsIcu *icu, WsLetterFacts *facts)
+{
+	return false;
 }
 #endif
 

@@ -25,6 +25,7 @@
 #ifndef WS_KEY_H
 #define WS_KEY_H
 
+#include <locale.h>
 #include <sys/socket.h>
 
 #include "entry.h"
@@ -51,6 +52,7 @@ typedef enum WsEncoding
 	WS_ENC_ABBREVIATED,			/* SortSupport's abbreviated key, then comparator */
 	WS_ENC_NUMERIC,				/* the same, for numeric, whose order is reversed */
 	WS_ENC_TRANSFORMED,			/* a guess at text's order, to be verified */
+	WS_ENC_LETTERS,				/* text under ICU whose letters tell its order */
 	WS_ENC_TEXT,				/* text, varchar under a C-like collation */
 	WS_ENC_BPCHAR,
 	WS_ENC_NAME,
@@ -74,6 +76,7 @@ typedef struct WsKeyColumn
 	struct WsTransform *transform;	/* guesses, or NULL */
 	struct WsGuess *guess;		/* what texts begin with, or NULL */
 	struct WsAlphabet *alphabet;	/* guesses instead of `transform`, or NULL */
+	struct WsLetters *letters;	/* makes key bytes, of WS_ENC_LETTERS; else NULL */
 	bool		padded;			/* trailing blanks do not count (bpchar) */
 	int16		length;			/* attlen of its values, and whether they are passed by value */
 	bool		byval;
@@ -94,6 +97,7 @@ typedef struct WsKeySpec
 	bool		guess;			/* there are columns of which key bytes are guessed */
 	struct WsBeginnings *beginnings;	/* prefixes begin with their codes, or NULL */
 	struct WsRanges *ranges;	/* codes of the first columns, of which prefixes are then; or NULL */
+	bool		lettered;		/* there are columns of WS_ENC_LETTERS */
 	SortSupport compare;		/* ncols full comparators */
 } WsKeySpec;
 
@@ -244,6 +248,8 @@ typedef struct WsKeyRows
 	Size		kept;
 } WsKeyRows;
 
+struct WsLetterFacts;			/* lettertable.c */
+
 /* ---- keyspec.c ---- */
 extern WsKeySpec *ws_keyspec_create(TupleDesc desc, int ncols, const AttrNumber *attnos,
 									const Oid *sortops, const Oid *collations,
@@ -276,6 +282,11 @@ extern WsTransform *ws_transform_create(Oid collation);
 extern WsTransform *ws_transform_of_icu(const struct WsIcu *icu, Oid collation);
 extern Size ws_transform(const WsTransform *transform, const char *text, Size n,
 						 Size wanted, char *out);
+extern const char *ws_transform_name(const WsTransform *transform);
+extern bool ws_transform_facts(const WsTransform *transform, struct WsLetterFacts *facts);
+
+/* ---- glibc.c: what libc's tables say of letters ---- */
+extern bool ws_glibc_facts(locale_t locale, struct WsLetterFacts *facts);
 
 /* ---- guess.c: the same where texts begin alike ---- */
 typedef struct WsGuess
@@ -291,9 +302,14 @@ extern void ws_guess_window(const WsGuess *guess, Datum value, Size wanted, uint
 extern void ws_guess_of(const WsKeyColumn *col, Datum value, Size wanted, uint8 *out);
 
 /* ---- alphabet.c: the same from letters alone ---- */
+#define WS_LETTERS		0x180	/* code points that have places: ASCII, Latin-1, Latin Extended-A */
+#define WS_LETTER_PLACES	2	/* of a letter at most */
+
 typedef struct WsAlphabet WsAlphabet;
 
 extern WsAlphabet *ws_alphabet_create(const WsTransform *transform);
+extern int	ws_alphabet_weights(const WsAlphabet *alphabet);
+extern const uint8 *ws_alphabet_letter(const WsAlphabet *alphabet, int letter);
 extern Size ws_alphabet_places(const WsAlphabet *alphabet, const char *text, Size n, Size wanted,
 							   uint8 *out);
 
@@ -303,9 +319,94 @@ typedef struct WsIcu WsIcu;
 extern WsIcu *ws_icu_create(Oid collation);
 extern bool ws_icu_key(const WsIcu *icu, const char *text, Size n, uint64 *key);
 extern Size ws_icu_bytes(const WsIcu *icu, const char *text, Size n, Size wanted, char *out);
+extern const void *ws_icu_collator(const WsIcu *icu);
+extern bool ws_icu_facts(const WsIcu *icu, struct WsLetterFacts *facts);
 extern void ws_icu_failed(void) __attribute__((noreturn));
 extern Size ws_icu_length(const WsKeyColumn *col, const char *text, Size n);
 extern Datum ws_icu_abbreviate(Datum original, SortSupport ssup);
+
+/* ---- letters.c: key bytes of text, letter by letter ---- */
+/* What ends the places of a text's letters. */
+#define WS_END_SMALL	1		/* none is a capital */
+#define WS_END_CASES	2		/* a bit for each follows, which says whether it is */
+#define WS_END_COMPARED	3		/* the comparator tells the rest */
+#define WS_SHIFT		3		/* of places, so that they are above these */
+
+/* What its letters tell of a text's order. */
+typedef enum WsLettered
+{
+	WS_LETTERS_PLAIN,			/* all */
+	WS_LETTERS_ACCENTED,		/* all but for accents and case */
+	WS_LETTERS_STRANGE			/* nothing for certain */
+} WsLettered;
+
+/* Of a collation, what each letter tells. */
+typedef struct WsLetterTable
+{
+	uint8		places[WS_LETTERS][WS_LETTER_PLACES];	/* and WS_SHIFT; 0: none */
+	uint8		lettered[WS_LETTERS];	/* what a text is that has it */
+	bool		capital[128];
+	uint8		ignored[128];	/* its rank among those that only the last level counts; 0: it has a place */
+	bool		ignores;		/* there are such */
+} WsLetterTable;
+
+/* Of a column. */
+typedef struct WsLetters
+{
+	const WsLetterTable *table;
+	WsKeySpec  *spec;			/* whose column this is of */
+	bool		doubted;		/* there has been a text with ignored letters: what ends places is a guess */
+	bool		strange;		/* there has been a strange text: all bytes are a guess */
+} WsLetters;
+
+/* The letter at the beginning of a text in UTF-8, and its bytes; WS_LETTERS for one that is none of them. */
+static inline int
+ws_letter_at(const uint8 *text, Size n, Size *bytes)
+{
+	*bytes = 1;
+	if (text[0] < 0x80)
+		return text[0];
+	if ((text[0] & 0xE0) != 0xC0 || n < 2)
+		return WS_LETTERS;
+	*bytes = 2;
+	return Min((text[0] & 0x1F) << 6 | (text[1] & 0x3F), WS_LETTERS);
+}
+
+extern WsLettered ws_letters_of(const WsLetterTable *table, const WsKeyColumn *col, Datum value);
+extern Size ws_letters_bytes(const WsKeyColumn *col, Datum value, Size skip, Size wanted, bool certain,
+							 uint8 *out, bool *plain);
+extern Size ws_letters_end(const uint8 *bytes, Size n, uint8 invert, bool ignores, Size *places,
+						   bool *compared);
+extern void ws_letters_look(const WsKeyColumn *col, Datum value);
+extern bool ws_letters_tell(const WsKeyColumn *col, Datum value);
+
+/* ---- lettertable.c: what the letters of a collation tell ---- */
+#define WS_LETTER_LEVELS	4
+#define WS_LETTER_WEIGHT	24	/* bytes of a letter's weight on one level at most */
+
+/* What a letter, or two, weigh on each level: bytes that are compared as memcmp does. */
+typedef struct WsLetterWeights
+{
+	uint8		n[WS_LETTER_LEVELS];
+	uint8		bytes[WS_LETTER_LEVELS][WS_LETTER_WEIGHT];
+	bool		known;			/* what its weights are */
+	bool		joined;			/* it may count together with letters before or behind it */
+	bool		several;		/* it may have several weights on the first level */
+} WsLetterWeights;
+
+/* Two letters that weigh as much as one, in some collations. */
+#define WS_LETTER_PAIRS	4
+
+extern const char ws_letter_pairs[WS_LETTER_PAIRS][3];
+
+/* What a collation says of letters. */
+typedef struct WsLetterFacts
+{
+	WsLetterWeights letter[WS_LETTERS];
+	WsLetterWeights pair[WS_LETTER_PAIRS];
+} WsLetterFacts;
+
+extern const WsLetterTable *ws_letter_table(const WsKeyColumn *col, bool make);
 
 /* ---- dictionary.c: codes of values whose comparison is dear ---- */
 typedef struct WsDictionary WsDictionary;
@@ -428,6 +529,7 @@ typedef struct WsLearnt
 {
 	int			coded;			/* columns whose values have codes */
 	int			ranged;			/* columns with codes from the range of their values */
+	int			lettered;		/* columns of text whose letters tell their order */
 	int			guessed;		/* columns whose order is a guess behind what all begin with */
 	int			beginnings;		/* of keys, that have codes */
 } WsLearnt;
@@ -462,7 +564,8 @@ extern Size ws_learn_beginnings(const WsLearning *l);
 extern bool ws_learn_ranges(const WsLearning *l);
 extern Size ws_learn_first_bytes(const WsLearning *l);
 
-/* ---- learntext.c: how text is guessed ---- */
+/* ---- learntext.c: how text is told, or guessed ---- */
+extern void ws_learn_letters(const WsLearning *l);
 extern Size ws_learn_text(const WsLearning *l);
 
 /* ---- normalize.c: pure ---- */
@@ -504,6 +607,8 @@ extern ws_uint128 ws_value_bits(const WsKeyColumn *col, Datum value);
 extern Size ws_value_bytes(const WsKeyColumn *col, Datum value, Size n, uint8 *out);
 extern Size ws_key_bytes(const WsKeySpec *spec, const Datum *values, const bool *isnull, Size skip,
 						 Size n, uint8 *out);
+extern Size ws_key_certain_bytes(const WsKeySpec *spec, const Datum *values, const bool *isnull, Size skip,
+								 Size n, uint8 *out);
 extern Size ws_key_window(const WsKeySpec *spec, const Datum *values,
 						  const bool *isnull, Size skip, uint8 out[WS_PREFIX_BYTES]);
 extern WsEntry ws_key_window_entry(const uint8 window[WS_PREFIX_BYTES], uint64 pointer);
@@ -520,7 +625,10 @@ typedef struct WsTold
 	}			what;
 	int			columns;		/* that are wholly told */
 	int			bytes;
+	int			coded;			/* bits of the prefix in front of these bytes, of codes from ranges */
 	Size		reach;			/* bytes of the key that the prefix tells: the next one is not in it */
+	int			doubted;		/* the first column whose letters end in it, and that is doubted; or -1 */
+	int			ends;			/* where its places do, if so, in these bytes */
 } WsTold;
 
 extern bool ws_ranges_told(const WsKeySpec *spec, ws_uint128 prefix, WsTold *told, int *left);
@@ -537,6 +645,8 @@ ws_key_complete(const WsKeySpec *spec, WsEntry entry)
 typedef struct WsCertain
 {
 	bool		guessed;		/* if not, there is only that one */
+	bool		behind;			/* the guess is behind the prefix: there is only that one, too */
+	bool		ends;			/* only what ends a text's places is the guess */
 	int			columns;		/* that are wholly told by these bytes, if so */
 	ws_uint128	from;			/* the least, which has nothing of the guess */
 	ws_uint128	to;
@@ -550,6 +660,16 @@ ws_same_certainly(const WsCertain *certain, WsEntry entry)
 	ws_uint128	prefix = ws_entry_prefix(entry);
 
 	return prefix >= certain->from && prefix <= certain->to;
+}
+
+/*
+ * Are two neighbours that are certainly the same so in their whole keys, which their prefixes hold, although
+ * these guess at their order?
+ */
+static inline bool
+ws_same_whole_key(const WsKeySpec *spec, const WsCertain *certain, WsEntry a, WsEntry b)
+{
+	return certain->ends && ws_entry_same_prefix(a, b) && ws_key_complete(spec, a);
 }
 
 /* An entry without what it guesses. */

@@ -47,7 +47,11 @@ ws_key_compared_column(const WsKeySpec *spec, const Datum *values, const bool *i
 	{
 		const WsKeyColumn *col = &spec->cols[c];
 
-		if (!isnull[col->attno - 1] && ws_encoding_partial(col->encoding) &&
+		if (isnull[col->attno - 1])
+			continue;
+		if (col->letters != NULL && !ws_letters_tell(col, values[col->attno - 1]))
+			break;
+		if (ws_encoding_partial(col->encoding) &&
 			(col->dictionary == NULL ||
 			 !ws_code_is_exact(ws_dictionary_code(col->dictionary, values[col->attno - 1]))))
 			break;
@@ -106,8 +110,9 @@ ws_key_learnt(const WsKeySpec *spec)
 	for (int c = 0; c < spec->ncols; c++)
 	{
 		learnt.coded += spec->cols[c].dictionary != NULL;
-		learnt.guessed += spec->cols[c].encoding == WS_ENC_TRANSFORMED &&
-			spec->cols[c].dictionary == NULL &&
+		learnt.lettered += spec->cols[c].letters != NULL && !spec->cols[c].letters->strange;
+		learnt.guessed += spec->cols[c].letters != NULL ? spec->cols[c].letters->strange :
+			spec->cols[c].encoding == WS_ENC_TRANSFORMED && spec->cols[c].dictionary == NULL &&
 			(spec->cols[c].guess != NULL || spec->cols[c].alphabet != NULL);
 	}
 	return learnt;
@@ -161,7 +166,7 @@ collect(WsKeySpec *spec, const WsKeyRows *rows, const WsEntry *entries, Size n)
 		{
 			WsKeyColumn *col = &spec->cols[c];
 
-			if (col->transform != NULL && !slot->isnull[col->attno - 1])
+			if (col->transform != NULL && col->letters == NULL && !slot->isnull[col->attno - 1])
 				find_beginning(col, slot->values[col->attno - 1], &found[c]);
 			if (col->dictionary == NULL)
 				continue;
@@ -233,6 +238,10 @@ ws_key_learn(WsKeySpec *spec, const WsKeyRows *rows, WsEntry *entries, Size n, S
 	Size		bytes = 0;
 	int			columns = 0;
 
+	rows->ready(rows->store);
+	MemoryContextSwitchTo(work);
+	ws_learn_letters(&l);
+	MemoryContextSwitchTo(context);
 	for (int c = 0; c < spec->ncols; c++)
 		columns += may_have_codes(&spec->cols[c]);
 	for (int c = 0; c < spec->ncols; c++)
@@ -241,7 +250,6 @@ ws_key_learn(WsKeySpec *spec, const WsKeyRows *rows, WsEntry *entries, Size n, S
 															most / columns);
 	MemoryContextSwitchTo(work);
 	l.sorted = (WsEntry *) TYPEALIGN(sizeof(WsEntry), palloc((n + 1) * sizeof(WsEntry)));
-	rows->ready(rows->store);
 	if (columns > 0)
 		collect(spec, rows, entries, n);
 	for (int c = 0; c < spec->ncols; c++)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
- * learntext.c - how the order of a column of text is guessed, told from the first rows.
+ * learntext.c - how the order of a column of text is told, or guessed, told from the first rows.
  *
- * This is about the first column of a key whose values neither bytes nor codes tell.  If it is text of libc
+ * Where letters tell the order of the first rows' texts, key bytes are made of them (letters.c).  The rest is about the first column of a key whose values neither bytes nor codes tell.  If it is text of libc
  * or ICU, its key bytes may be
  *
  *  - nothing at all, if the columns before it tell most rows apart;
@@ -17,8 +17,56 @@
 /* Neighbours that are compared to find out whether a guess is right. */
 #define COMPARED	4096
 
+/* Rows for which it is worth to find out what letters of a collation tell. */
+#define LETTERS_LEAST	4096
+
 /* What ICU's sort keys tell is certain: for a guess to be worth it, they must tie one in so many rows. */
 #define MANY_ONE_IN	4
+
+/* Is one of the first rows' texts of a column strange? */
+static bool
+any_is_strange(const WsLearning *l, const WsKeyColumn *col, const WsLetterTable *table)
+{
+	WsKeySlot  *slot = l->rows->make_slot(l->rows->store);
+	bool		strange = false;
+
+	for (Size i = 0; i < l->n && !strange; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		l->rows->fetch(l->rows->store, ws_entry_pointer(l->entries[i]), slot);
+		strange = !slot->isnull[col->attno - 1] &&
+			ws_letters_of(table, col, slot->values[col->attno - 1]) == WS_LETTERS_STRANGE;
+	}
+	return strange;
+}
+
+/* Has letters tell the order of columns of text where they do so in the first rows. */
+void
+ws_learn_letters(const WsLearning *l)
+{
+	WsKeySpec  *spec = l->spec;
+
+	spec->guess = false;
+	for (int c = 0; c < spec->ncols; c++)
+	{
+		WsKeyColumn *col = &spec->cols[c];
+		const WsLetterTable *table = ws_letter_table(col, l->n >= LETTERS_LEAST);
+
+		if (table != NULL && !any_is_strange(l, col, table))
+		{
+			MemoryContext work = MemoryContextSwitchTo(l->context);
+
+			col->alphabet = ws_alphabet_create(col->transform);
+			col->letters = palloc(sizeof(WsLetters));
+			*col->letters = (WsLetters) {table, spec, false, false};
+			col->encoding = WS_ENC_LETTERS;
+			col->width = 0;
+			spec->lettered = true;
+			MemoryContextSwitchTo(work);
+		}
+		spec->guess |= col->encoding == WS_ENC_TRANSFORMED;
+	}
+}
 
 /* The first column that neither bytes nor codes tell, or NULL. */
 static WsKeyColumn *

@@ -20,8 +20,8 @@
  *	inet, cidr			family, network address, netmask's bits, then the
  *						address from the byte that the netmask ends in
  *	text under libc		strxfrm's bytes, which are a guess (transform.c)
- *	numeric, text under	core's abbreviated key (SortSupport), which is not
- *	ICU collations		decisive on ties
+ *	text under ICU		places of its letters, an end, its cases (letters.c), or as
+ *	numeric				core's abbreviated key (SortSupport), which is not decisive on ties
  *	arrays, ranges,		one of the same kind (nested.c)
  *	multiranges, jsonb
  *	any of these	in front of that, or instead of it, a code (dictionary.c)
@@ -36,114 +36,9 @@
  */
 #include "key/key.h"
 
-#include <math.h>
-
 #include "fmgr.h"
+#include "key/fixed.h"
 #include "port/pg_bswap.h"
-#include "storage/itemptr.h"
-#include "utils/date.h"
-#include "utils/timestamp.h"
-
-#define SIGN_64		(UINT64CONST(1) << 63)
-#define SIGN_80		((ws_uint128) 1 << 79)
-
-/* IEEE bits of a float8, ordered as unsigned integers. */
-static inline uint64
-float8_bits(float8 f)
-{
-	uint64		bits;
-
-	if (isnan(f))
-		return ~UINT64CONST(0);
-	if (f == 0)
-		f = 0;					/* -0 is equal to +0 */
-	memcpy(&bits, &f, sizeof(bits));
-	return (bits & SIGN_64) ? ~bits : bits | SIGN_64;
-}
-
-static inline uint32
-float4_bits(float4 f)
-{
-	uint32		bits;
-
-	if (isnan(f))
-		return ~(uint32) 0;
-	if (f == 0)
-		f = 0;
-	memcpy(&bits, &f, sizeof(bits));
-	return (bits & 0x80000000) ? ~bits : bits | 0x80000000;
-}
-
-/*
- * What intervals compare by, as an unsigned integer of 80 bits.  Days are at
- * most 31 * 2^31 in magnitude, microseconds of them 5.76e21, with the time
- * field's 2^63 still below 2^73.  Infinity (17 and later) has all fields
- * at their extremes, and so is beyond every other interval.
- */
-static inline ws_uint128
-interval_bits(const Interval *span)
-{
-	int64		days = span->month * INT64CONST(30) + span->day;
-
-	return (ws_uint128) days * USECS_PER_DAY + (ws_uint128) span->time + SIGN_80;
-}
-
-/* The value of a fixed-width column as an unsigned integer of col->width bytes. */
-static inline ws_uint128
-fixed_bits(const WsKeyColumn *col, Datum value)
-{
-	switch (col->encoding)
-	{
-		case WS_ENC_BOOL:
-			return DatumGetBool(value) ? 1 : 0;
-		case WS_ENC_CHAR:
-			return (uint8) DatumGetChar(value);
-		case WS_ENC_INT2:
-			return (uint16) (DatumGetInt16(value) ^ 0x8000);
-		case WS_ENC_INT4:
-			return (uint32) DatumGetInt32(value) ^ 0x80000000;
-		case WS_ENC_INT8:
-			return (uint64) DatumGetInt64(value) ^ SIGN_64;
-		case WS_ENC_UINT4:
-			return DatumGetUInt32(value);
-		case WS_ENC_UINT8:
-			return DatumGetUInt64(value);
-		case WS_ENC_FLOAT4:
-			return float4_bits(DatumGetFloat4(value));
-		case WS_ENC_FLOAT8:
-			return float8_bits(DatumGetFloat8(value));
-		case WS_ENC_BYTES:
-			{
-				ws_uint128	bits = 0;
-				uint64		half[2] = {0, 0};
-
-				memcpy(half, DatumGetPointer(value), col->width);
-				bits = ((ws_uint128) pg_hton64(half[0]) << 64) | pg_hton64(half[1]);
-				return bits >> (128 - 8 * col->width);
-			}
-		case WS_ENC_TIMETZ:
-			{
-				const TimeTzADT *t = (const TimeTzADT *) DatumGetPointer(value);
-				uint64		utc = (uint64) (t->time + t->zone * USECS_PER_SEC) ^ SIGN_64;
-
-				return ((ws_uint128) utc << 32) | ((uint32) t->zone ^ 0x80000000);
-			}
-		case WS_ENC_INTERVAL:
-			return interval_bits((const Interval *) DatumGetPointer(value));
-		case WS_ENC_TID:
-			{
-				const ItemPointerData *tid = (const ItemPointerData *) DatumGetPointer(value);
-
-				return ((uint64) ItemPointerGetBlockNumberNoCheck(tid) << 16) |
-					ItemPointerGetOffsetNumberNoCheck(tid);
-			}
-		case WS_ENC_ABBREVIATED:
-		case WS_ENC_NUMERIC:
-			return ws_key_abbreviation(col, value);
-		default:
-			return 0;
-	}
-}
 
 /* The planner was wrong, or the table violates its constraint. */
 static void
@@ -357,6 +252,23 @@ put_guess(Window *w, const WsKeyColumn *col, Datum value, Size without)
 	put_bytes(w, bytes + without, wanted, 0);
 }
 
+/* Appends what the letters of a text tell.  False if that is not all of its order: no bytes follow. */
+static bool
+put_letters(Window *w, const WsKeyColumn *col, Datum value, bool certain)
+{
+	Size		from = w->skip > w->pos ? w->skip - w->pos : 0;
+	Size		wanted = w->end > w->pos + from ? w->end - w->pos - from : 0;
+	uint8	   *out = w->out + (w->pos + from - w->skip);
+	bool		plain;
+	Size		n = ws_letters_bytes(col, value, from, wanted, certain, out, &plain);
+
+	if (col->descending)
+		for (Size i = 0; i + from < Min(n, from + wanted); i++)
+			out[i] ^= 0xFF;
+	w->pos += n;
+	return plain;
+}
+
 /* Appends the code of a value, or that of a gap and the value's hint.  Is it a code of its own? */
 static bool
 put_code(Window *w, const WsKeyColumn *col, Datum value)
@@ -447,13 +359,17 @@ ws_value_bytes(const WsKeyColumn *col, Datum value, Size n, uint8 *out)
 	return w.pos;
 }
 
-/* What ws_key_bytes does, for the columns from number `from` on. */
+/*
+ * What ws_key_bytes does, for the columns from number `from` on; without the bytes of letters that are a guess
+ * if these are to be certain.
+ */
 static inline Size
 key_bytes(const WsKeySpec *spec, int from, const Datum *values, const bool *isnull, Size skip, Size n,
-		  uint8 *out)
+		  uint8 *out, bool certain)
 {
 	Window		w = {out, skip, skip + n, 0};
 	bool		told = false;	/* the column before says whether this one is null */
+	bool		guessed = false;
 
 	memset(out, 0, n);
 	for (int i = from; i < spec->ncols && !window_full(&w); i++)
@@ -476,6 +392,20 @@ key_bytes(const WsKeySpec *spec, int from, const Datum *values, const bool *isnu
 				continue;
 			return WS_KEY_UNBOUNDED;
 		}
+		if (col->encoding == WS_ENC_LETTERS)
+		{
+			bool		doubted = certain && col->letters->doubted;
+			bool		plain = false;
+
+			if (!certain || !col->letters->strange)
+				plain = put_letters(&w, col, values[att], doubted);
+			if (doubted)
+				return WS_KEY_UNBOUNDED;
+			guessed |= col->letters->strange;
+			if (!plain && !window_full(&w))
+				return WS_KEY_UNBOUNDED;
+			continue;
+		}
 		if (col->encoding == WS_ENC_TRANSFORMED)
 		{
 			if (w.pos <= WS_LAST_GUESS)
@@ -486,7 +416,7 @@ key_bytes(const WsKeySpec *spec, int from, const Datum *values, const bool *isnu
 		if (ws_encoding_partial(col->encoding))
 			return WS_KEY_UNBOUNDED;
 	}
-	return w.pos;
+	return guessed ? WS_KEY_UNBOUNDED : w.pos;
 }
 
 /*
@@ -498,7 +428,18 @@ key_bytes(const WsKeySpec *spec, int from, const Datum *values, const bool *isnu
 Size
 ws_key_bytes(const WsKeySpec *spec, const Datum *values, const bool *isnull, Size skip, Size n, uint8 *out)
 {
-	return key_bytes(spec, 0, values, isnull, skip, n, out);
+	return key_bytes(spec, 0, values, isnull, skip, n, out, false);
+}
+
+/*
+ * The same without bytes of letters that are a guess (letters.c): zero, and as if they reached a value whose
+ * order bytes do not tell.
+ */
+Size
+ws_key_certain_bytes(const WsKeySpec *spec, const Datum *values, const bool *isnull, Size skip, Size n,
+					 uint8 *out)
+{
+	return key_bytes(spec, 0, values, isnull, skip, n, out, true);
 }
 
 /* The same for as many bytes as a prefix has. */
@@ -506,7 +447,7 @@ Size
 ws_key_window(const WsKeySpec *spec, const Datum *values, const bool *isnull,
 			  Size skip, uint8 out[WS_PREFIX_BYTES])
 {
-	return key_bytes(spec, 0, values, isnull, skip, WS_PREFIX_BYTES, out);
+	return key_bytes(spec, 0, values, isnull, skip, WS_PREFIX_BYTES, out, false);
 }
 
 /* A window of key bytes as a prefix. */
@@ -557,8 +498,21 @@ ranged_prefix(const WsKeySpec *spec, const Datum *values, const bool *isnull)
 	}
 	if (r->all || left == 0)
 		return prefix << left;
-	(void) key_bytes(spec, r->ncols, values, isnull, 0, WS_PREFIX_BYTES, window);
+	(void) key_bytes(spec, r->ncols, values, isnull, 0, WS_PREFIX_BYTES, window, false);
 	return prefix << left | window_prefix(window) >> (WS_PREFIX_BYTES * BITS_PER_BYTE - left);
+}
+
+/* Looks at all texts whose letters are to tell their order, as the bytes of some are not asked for. */
+static void
+look_at_letters(const WsKeySpec *spec, const Datum *values, const bool *isnull)
+{
+	for (int i = 0; i < spec->ncols; i++)
+	{
+		const WsKeyColumn *col = &spec->cols[i];
+
+		if (col->letters != NULL && !isnull[col->attno - 1])
+			ws_letters_look(col, values[col->attno - 1]);
+	}
 }
 
 /*
@@ -575,13 +529,17 @@ ws_key_entry(const WsKeySpec *spec, const Datum *values, const bool *isnull,
 		return ws_entry_make(first_prefix(&spec->cols[0], values[spec->cols[0].attno - 1]), pointer);
 	if (spec->exact)
 		return ws_entry_make(exact_prefix(spec, values, isnull), pointer);
+	/* the first column's bytes are asked for, unless others have codes instead */
+	if (spec->lettered && (spec->ncols > 1 || spec->ranges != NULL))
+		look_at_letters(spec, values, isnull);
 	if (spec->ranges != NULL)
 		return ws_entry_make(ranged_prefix(spec, values, isnull), pointer);
 	if (spec->beginnings != NULL)
 	{
 		uint8		key[WS_BEGINNING + WS_BEHIND_CODE];
 
-		(void) key_bytes(spec, 0, values, isnull, 0, ws_beginnings_reach(spec->beginnings), key);
+		(void) key_bytes(spec, 0, values, isnull, 0, ws_beginnings_reach(spec->beginnings), key,
+						 false);
 		return ws_entry_make(ws_beginnings_prefix(spec->beginnings, key), pointer);
 	}
 	(void) ws_key_window(spec, values, isnull, 0, window);

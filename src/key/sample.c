@@ -121,6 +121,16 @@ sample_keys(const WsLearning *l, Size *found, Size *bytes)
 	return keys;
 }
 
+/* Do bytes tell the order of all columns? */
+static bool
+bytes_tell(const WsKeySpec *spec)
+{
+	for (int c = 0; c < spec->ncols; c++)
+		if (ws_encoding_partial(spec->cols[c].encoding))
+			return false;
+	return true;
+}
+
 /*
  * Gives what keys begin with codes if that leaves fewer of the rows tied than the `tied` that now are, by
  * WS_LEARN_FEWER, and makes the entries anew.  Sets *tied to those that are left.  Returns the bytes that the
@@ -144,7 +154,7 @@ code_beginnings(const WsLearning *l, Size *tied)
 	ws_account_subtract(l->account, Min(bytes, l->spare));
 	most -= Min(most, bytes - Min(bytes, l->spare));
 	work = MemoryContextSwitchTo(l->context);
-	spec->beginnings = ws_beginnings_create(keys, found, !spec->comparator && !spec->guess, most);
+	spec->beginnings = ws_beginnings_create(keys, found, bytes_tell(spec), most);
 	MemoryContextSwitchTo(work);
 	spec->first_alone = false;
 	ws_learn_entries(l);

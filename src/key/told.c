@@ -15,7 +15,7 @@
 /* The bytes of a key that a prefix tells. */
 typedef struct Bytes
 {
-	uint8		at[WS_BEGINNING + WS_BEHIND_CODE];
+	uint8		at[WS_BEGINNING + WS_BEHIND_CODE + 1];
 	int			n;
 } Bytes;
 
@@ -115,7 +115,7 @@ ws_key_told(const WsKeySpec *spec, WsEntry entry)
 	bool		second = false;
 	Size		coded = 0;		/* bytes of the key that `bytes` begins behind */
 	int			left = WS_PREFIX_BYTES * BITS_PER_BYTE;
-	WsTold		told = {.what = WS_TOLD_ALL};
+	WsTold		told = {.what = WS_TOLD_ALL, .doubted = -1};
 
 	if (spec->exact)
 	{
@@ -130,6 +130,7 @@ ws_key_told(const WsKeySpec *spec, WsEntry entry)
 			return told;
 		}
 		coded = told.reach;
+		told.coded = WS_PREFIX_BYTES * BITS_PER_BYTE - left;
 	}
 	if (spec->beginnings != NULL)
 		bytes.n = (int) ws_beginnings_expand(spec->beginnings, prefix, bytes.at);
@@ -146,6 +147,7 @@ ws_key_told(const WsKeySpec *spec, WsEntry entry)
 	{
 		const WsKeyColumn *col = &spec->cols[told.columns];
 		uint8		invert = col->descending ? 0xFF : 0;
+		bool		strange = col->letters != NULL && col->letters->strange;
 
 		if (told_null)
 		{
@@ -155,12 +157,18 @@ ws_key_told(const WsKeySpec *spec, WsEntry entry)
 		}
 		else if (!col->notnull)
 		{
-			if (pos >= bytes.n)
+			if (pos >= bytes.n && !strange)
 				break;
-			if (bytes.at[pos++] == ws_null_byte(col, true))
+			if (pos < bytes.n && bytes.at[pos++] == ws_null_byte(col, true))
 				continue;
 			if (col->null_apart)
 				pos--;
+		}
+		if (strange)
+		{
+			told.bytes = pos;
+			told.what = WS_TOLD_GUESSED;
+			return told;
 		}
 		if (ws_encoding_partial(col->encoding))
 		{
@@ -172,6 +180,25 @@ ws_key_told(const WsKeySpec *spec, WsEntry entry)
 			pos += col->width;
 		else if (col->encoding == WS_ENC_INET)
 			pos = inet_end(&bytes, pos, invert);
+		else if (col->letters != NULL)
+		{
+			bool		compared;
+			Size		places;
+			int			from = pos;
+
+			pos += (int) ws_letters_end(bytes.at + pos, bytes.n - pos, invert, col->letters->table->ignores,
+										&places, &compared);
+			if (col->letters->doubted && told.doubted < 0 && from + (int) places < bytes.n)
+			{
+				told.doubted = told.columns;
+				told.ends = from + (int) places;
+			}
+			if (compared)
+			{
+				told.what = WS_TOLD_COMPARED;
+				return told;
+			}
+		}
 		else if (col->tells_null)
 		{
 			pos = text_before_end(&bytes, pos, invert, &second);
@@ -187,32 +214,73 @@ ws_key_told(const WsKeySpec *spec, WsEntry entry)
 	return told;
 }
 
+/* May bytes of a column from number `from` on be a guess, of those that letters are to tell? */
+static bool
+letters_guess(const WsKeySpec *spec, int from)
+{
+	for (int c = from; c < spec->ncols; c++)
+		if (spec->cols[c].letters != NULL && spec->cols[c].letters->doubted)
+			return true;
+	return false;
+}
+
+/*
+ * Sets the least and the greatest prefix that have the first `n` bytes of `bytes`, which is as long as any
+ * key's beginning, and then bytes from `least` to `most`.
+ */
+static void
+set_range(const WsKeySpec *spec, WsCertain *certain, uint8 *bytes, int n, uint8 least, uint8 most)
+{
+	memset(bytes + n, 0, WS_BEGINNING + WS_BEHIND_CODE - n);
+	bytes[n] = least;
+	certain->from = ws_beginnings_prefix(spec->beginnings, bytes);
+	memset(bytes + n, 0xFF, WS_BEGINNING + WS_BEHIND_CODE - n);
+	bytes[n] = most;
+	certain->to = ws_beginnings_prefix(spec->beginnings, bytes);
+}
+
 /*
  * What is certain of an entry's prefix.  Prefixes, whether they begin with a code or not, are in the order of
- * the key bytes that they tell; so those that have the same bytes in front of a guess are neighbours.
+ * the key bytes that they tell; so those that have the same bytes in front of a guess are neighbours.  Where
+ * only what ends a text's places is a guess, they have that, too, and not another place.
  */
 WsCertain
 ws_key_certain(const WsKeySpec *spec, WsEntry entry)
 {
 	WsTold		told = ws_key_told(spec, entry);
 	ws_uint128	prefix = ws_entry_prefix(entry);
-	ws_uint128	mask = ws_prefix_mask(told.bytes);
-	WsCertain	certain = {told.what == WS_TOLD_GUESSED, told.columns, prefix, prefix};
+	bool		ends = told.doubted >= 0;
+	WsCertain	certain = {.columns = ends ? told.doubted : told.columns, .from = prefix, .to = prefix};
+	int			n = ends ? told.ends : told.bytes;
+	bool		descending = spec->cols[Min(certain.columns, spec->ncols - 1)].descending;
+	uint8		least = ends && descending ? 0xFF ^ WS_END_COMPARED : 0;
+	uint8		most = ends && !descending ? WS_END_COMPARED : 0xFF;
 
-	if (certain.guessed && spec->beginnings == NULL)
-	{
-		certain.from = prefix & mask;
-		certain.to = prefix | (ws_prefix_mask(WS_PREFIX_BYTES) & ~mask);
-	}
-	else if (certain.guessed)
+	certain.ends = ends;
+	certain.guessed = ends || told.what == WS_TOLD_GUESSED;
+	if (!certain.guessed && spec->guess && spec->lettered && told.what == WS_TOLD_IN_PART)
+		certain.guessed = certain.behind = letters_guess(spec, told.columns);
+	if (!certain.guessed || certain.behind)
+		return certain;
+	if (spec->beginnings != NULL)
 	{
 		Bytes		bytes;
 
 		(void) ws_beginnings_expand(spec->beginnings, prefix, bytes.at);
-		memset(bytes.at + told.bytes, 0, sizeof(bytes.at) - told.bytes);
-		certain.from = ws_beginnings_prefix(spec->beginnings, bytes.at);
-		memset(bytes.at + told.bytes, 0xFF, sizeof(bytes.at) - told.bytes);
-		certain.to = ws_beginnings_prefix(spec->beginnings, bytes.at);
+		set_range(spec, &certain, bytes.at, n, least, most);
+	}
+	else
+	{
+		int			bits = WS_PREFIX_BYTES * BITS_PER_BYTE - told.coded - n * BITS_PER_BYTE;
+		ws_uint128	guess = bits > 0 ? ((ws_uint128) 1 << bits) - 1 : 0;
+
+		certain.from = prefix & ~guess;
+		certain.to = prefix | guess;
+		if (bits >= BITS_PER_BYTE)
+		{
+			certain.from |= (ws_uint128) least << (bits - BITS_PER_BYTE);
+			certain.to ^= (ws_uint128) (0xFF ^ most) << (bits - BITS_PER_BYTE);
+		}
 	}
 	return certain;
 }

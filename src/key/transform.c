@@ -29,6 +29,7 @@
 struct WsTransform
 {
 	const WsIcu *icu;			/* ICU's sort keys, if not NULL */
+	char	   *name;
 	locale_t	locale;
 	MemoryContextCallback callback;
 };
@@ -111,6 +112,7 @@ ws_transform_create(Oid collation)
 	if (name == NULL || ws_collation_is_bytes(collation))
 		return NULL;
 	transform = palloc0(sizeof(WsTransform));
+	transform->name = name;
 	transform->locale = newlocale(LC_COLLATE_MASK | LC_CTYPE_MASK, name, (locale_t) 0);
 	if (transform->locale == (locale_t) 0)
 		return NULL;
@@ -134,7 +136,23 @@ ws_transform_of_icu(const WsIcu *icu, Oid collation)
 		return NULL;
 	transform = palloc0(sizeof(WsTransform));
 	transform->icu = icu;
+	transform->name = psprintf("ICU's at %p", ws_icu_collator(icu));
 	return transform;
+}
+
+/* What tells its collation from others, as long as the backend lives. */
+const char *
+ws_transform_name(const WsTransform *transform)
+{
+	return transform->name;
+}
+
+/* Sets what letters weigh, in facts that are zero.  False if that cannot be told. */
+bool
+ws_transform_facts(const WsTransform *transform, WsLetterFacts *facts)
+{
+	return transform->icu != NULL ? ws_icu_facts(transform->icu, facts) :
+		ws_glibc_facts(transform->locale, facts);
 }
 
 /*

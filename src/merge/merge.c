@@ -55,8 +55,9 @@ tied_source(WsMerge *merge, const WsTreeNode *node, Size reach)
 	}
 	merge->rows->fetch(merge->rows->store, pointer, tied->slot);
 	if (reach > 0)
-		tied->complete = ws_key_bytes(merge->spec, tied->slot->values, tied->slot->isnull, reach,
-									  WS_TIED_BYTES, tied->window) <= reach + WS_TIED_BYTES;
+		tied->complete = (merge->wipes ? ws_key_certain_bytes : ws_key_bytes)
+			(merge->spec, tied->slot->values, tied->slot->isnull, reach, WS_TIED_BYTES, tied->window) <=
+			reach + WS_TIED_BYTES;
 	tied->pointer = pointer;
 	return tied;
 }
@@ -393,7 +394,7 @@ prefetch_guessed(WsMerge *merge, WsEntry a, WsEntry b, WsCertain *certain)
 {
 	if (!ws_same_certainly(certain, b))
 		*certain = ws_key_certain(merge->spec, b);
-	if (!certain->guessed || !ws_same_certainly(certain, a))
+	if (!certain->guessed || !ws_same_certainly(certain, a) || ws_same_whole_key(merge->spec, certain, a, b))
 		return;
 	merge->rows->prefetch(merge->rows->store, ws_entry_pointer(a));
 	merge->rows->prefetch(merge->rows->store, ws_entry_pointer(b));
@@ -414,6 +415,7 @@ ws_merge_verify(WsMerge *merge)
 	WsKeySlot  *slots[2];
 	int			current = 0;
 	bool		right = true;
+	uint64		verified = 0;
 	WsCertain	certain = ws_key_certain(merge->spec, last);
 	WsCertain	ahead = certain;
 	MemoryContext old = MemoryContextSwitchTo(merge->stream.context);
@@ -424,8 +426,7 @@ ws_merge_verify(WsMerge *merge)
 	while (right && (n = ws_stream_next(&merge->stream, batch, VERIFIED_ENTRIES)) > 0)
 	{
 		/* two passes with so many ties, and what is verified, against comparing all the way up the tree */
-		if (2.0 * merge->compared + merge->stream.taken - VERIFIED_ENTRIES >
-			merge->stream.taken * log2(merge->nsources))
+		if (2.0 * merge->compared + verified > merge->stream.taken * log2(merge->nsources))
 			right = false;
 		MemoryContextSwitchTo(merge->tie_context);
 		for (Size i = 1; i < Min(n, PREFETCHED_ROWS); i++)
@@ -437,7 +438,7 @@ ws_merge_verify(WsMerge *merge)
 								 &ahead);
 			if (!ws_same_certainly(&certain, batch[i]))
 				certain = ws_key_certain(merge->spec, batch[i]);
-			if (!certain.guessed)
+			if (!certain.guessed || (has_last && ws_same_whole_key(merge->spec, &certain, last, batch[i])))
 				continue;
 			/* what is certain may tell them apart */
 			if (has_last && ws_same_certainly(&certain, last))
@@ -450,6 +451,7 @@ ws_merge_verify(WsMerge *merge)
 									   slots[current]->isnull) <= 0;
 				current = 1 - current;
 				fetched = true;
+				verified++;
 			}
 			else
 				fetched = false;

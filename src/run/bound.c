@@ -70,8 +70,9 @@ thin_out(WsBound *b)
 static void
 set_limit(WsBound *b, const WsKeySpec *spec, WsEntry entry)
 {
-	ws_uint128	last = ws_key_certain(spec, entry).to;
-	bool		complete = ws_key_complete(spec, entry);
+	WsCertain	certain = ws_key_certain(spec, entry);
+	ws_uint128	last = certain.to;
+	bool		complete = !certain.guessed && ws_key_complete(spec, entry);
 
 	/* behind the greatest prefix there is none: the first column is a guess, most likely */
 	if (!complete && last == ws_prefix_mask(WS_PREFIX_BYTES))
@@ -85,6 +86,17 @@ set_limit(WsBound *b, const WsKeySpec *spec, WsEntry entry)
 	b->first_out = ws_entry_make(complete ? last : last + 1, 0);
 }
 
+/* If some of what prefixes tell has become a guess, the limit is the last prefix with the same certain bytes. */
+void
+ws_bound_doubt(WsBound *b, const WsKeySpec *spec)
+{
+	if (!spec->guess || b->doubted)
+		return;
+	b->doubted = true;
+	if (b->known)
+		set_limit(b, spec, b->last);
+}
+
 /* Notes n sorted entries of rows that have not been noted before. */
 void
 ws_bound_note(WsBound *b, const WsKeySpec *spec, const WsEntry *entries, Size n)
@@ -93,6 +105,7 @@ ws_bound_note(WsBound *b, const WsKeySpec *spec, const WsEntry *entries, Size n)
 	uint64		sum = 0;
 	bool		limited = b->known;
 
+	ws_bound_doubt(b, spec);
 	if (b->given_up)
 		return;
 	for (Size i = step - 1; i < n; i += step)

@@ -256,11 +256,13 @@ typedef struct WsBound
 	uint64		passed;			/* rows passed over */
 	int			limited;		/* pieces that have come when there was a limit */
 	bool		given_up;		/* it does not pay */
+	bool		doubted;		/* prefixes are known to guess */
 	int			nnoted;
 	WsNoted		noted[WS_NOTED];
 } WsBound;
 
 extern void ws_bound_init(WsBound *b, uint64 rows);
+extern void ws_bound_doubt(WsBound *b, const WsKeySpec *spec);
 extern void ws_bound_note(WsBound *b, const WsKeySpec *spec, const WsEntry *entries, Size n);
 extern Size ws_bound_cut(const WsBound *b, const WsEntry *entries, Size n, bool settled);
 

@@ -207,7 +207,8 @@ ws_sorter_put(WsSorter *sorter, TupleTableSlot *slot)
 	else if (unlikely(bounded))
 	{
 		entry = ws_key_entry(sorter->spec, values, isnull, 0);
-		if (ws_bound_passes(sorter->bound, entry))
+		ws_bound_doubt(sorter->bound, sorter->spec);
+		if (sorter->bound->known && ws_bound_passes(sorter->bound, entry))
 		{
 			sorter->bound->passed++;
 			MemoryContextSwitchTo(old);

@@ -21,6 +21,7 @@ hash_bytes(const unsigned char *k, int keylen)
 #include "../../src/key/dictionary.c"
 #include "../../src/key/beginnings.c"
 #include "../../src/key/alphabet.c"
+#include "../../src/key/letters.c"
 #include "../../src/key/sample.c"
 #include "../../src/key/learntext.c"
 #include "../../src/key/learn.c"

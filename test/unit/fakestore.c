@@ -20,6 +20,8 @@
 #include "store/batch.h"
 
 int			fake_guess_wrong;
+int			fake_strange;
+bool		fake_ignores;
 bool		fake_store_keeps;
 
 #define INT8	WS_ENC_INT8
@@ -43,6 +45,10 @@ const FakeKey fake_keys[FAKE_KEYS] = {
 	{.name = "dear", .ncols = 4, .encoding = {NONE, WS_ENC_TRANSFORMED, NONE, INT8},
 	.descending = {true, false, true, false}, .nulls_first = {true, false, true, false},
 	.nullable = {true, true, false, false}},
+	{.name = "letters", .ncols = 2, .encoding = {WS_ENC_LETTERS, INT8}, .nullable = {true, false}},
+	{.name = "letters behind", .ncols = 4, .encoding = {INT8, WS_ENC_LETTERS, WS_ENC_LETTERS, INT8},
+	.descending = {false, true, false, true}, .nulls_first = {false, true, false, false},
+	.nullable = {true, true, true, true}, .constant = 1},
 	{.name = "coded", .ncols = 2, .encoding = {NONE, INT8}, .descending = {false, true}},
 };
 
@@ -75,6 +81,49 @@ fake_compare_text(Datum x, Datum y, SortSupport ssup)
 	return compare_texts(x, y);
 }
 
+/* A text without its tildes, or with these below all letters. */
+static Datum
+without_tildes(Datum x, bool below, char *out)
+{
+	Size		n = VARSIZE_ANY_EXHDR(DatumGetPointer(x));
+	const char *bytes = VARDATA_ANY(DatumGetPointer(x));
+	Size		m = 0;
+
+	for (Size i = 0; i < n; i++)
+		if (bytes[i] != '~' || below)
+			out[VARHDRSZ + m++] = bytes[i] == '~' ? 1 : bytes[i];
+	SET_VARSIZE(out, VARHDRSZ + m);
+	return PointerGetDatum(out);
+}
+
+/* Texts whose letters tell: if some are ignored, these count last, and perhaps in another order. */
+static int
+compare_letters(Datum x, Datum y)
+{
+	union
+	{
+		int32		header;
+		char		bytes[100];
+	}			a[2],
+				b[2];
+	int			cmp;
+
+	if (!fake_ignores)
+		return compare_texts(x, y);
+	cmp = compare_texts(without_tildes(x, false, a[0].bytes), without_tildes(y, false, b[0].bytes));
+	if (cmp != 0)
+		return cmp;
+	cmp = compare_texts(without_tildes(x, true, a[1].bytes), without_tildes(y, true, b[1].bytes));
+	return fake_guess_wrong > 0 ? -cmp : cmp;
+}
+
+static int
+fake_compare_letters(Datum x, Datum y, SortSupport ssup)
+{
+	(void) palloc(1);
+	return compare_letters(x, y);
+}
+
 Size
 ws_transform(const WsTransform *transform, const char *text, Size n, Size wanted, char *out)
 {
@@ -98,6 +147,42 @@ GetDatabaseEncoding(void)
 	return PG_UTF8;
 }
 
+/* In the place of lettertable.c: letters are in the order of their bytes. */
+const WsLetterTable *
+ws_letter_table(const WsKeyColumn *col, bool make)
+{
+	static WsLetterTable letters;
+
+	if (col->transform == NULL)
+		return NULL;
+	memset(letters.lettered, WS_LETTERS_STRANGE, sizeof(letters.lettered));
+	for (int i = 0x20; i < 0x7F; i++)
+	{
+		letters.places[i][0] = (uint8) (i - 0x20 + WS_SHIFT + 1);
+		letters.lettered[i] = WS_LETTERS_PLAIN;
+	}
+	letters.ignores = fake_ignores;
+	letters.ignored['~'] = fake_ignores;
+	if (fake_ignores)
+		letters.places['~'][0] = 0;
+	letters.places[0xE9][0] = 200;
+	letters.lettered[0xE9] = WS_LETTERS_ACCENTED;
+	return &letters;
+}
+
+/* Bytes of a text that count. */
+Size
+ws_icu_length(const WsKeyColumn *col, const char *text, Size n)
+{
+	return n;
+}
+
+static inline bool
+is_text(WsEncoding encoding)
+{
+	return encoding == WS_ENC_TRANSFORMED || encoding == WS_ENC_LETTERS;
+}
+
 /* An operator is an encoding, and 0x100 if it is descending. */
 WsKeySpec *
 ws_keyspec_create(TupleDesc desc, int ncols, const AttrNumber *attnos, const Oid *sortops,
@@ -115,6 +200,11 @@ ws_keyspec_create(TupleDesc desc, int ncols, const AttrNumber *attnos, const Oid
 
 		col->attno = attnos[i];
 		col->encoding = (WsEncoding) (sortops[i] & 0xFF);
+		if (col->encoding == WS_ENC_LETTERS)
+		{
+			col->encoding = WS_ENC_TRANSFORMED;
+			col->transform = (WsTransform *) &fake_strange;
+		}
 		col->width = col->encoding == INT8 ? 8 : 0;
 		col->descending = (sortops[i] & 0x100) != 0;
 		col->nulls_first = nulls_first[i];
@@ -124,7 +214,8 @@ ws_keyspec_create(TupleDesc desc, int ncols, const AttrNumber *attnos, const Oid
 		spec->last_attno = Max(spec->last_attno, attnos[i]);
 		spec->compare[i].ssup_reverse = col->descending;
 		spec->compare[i].ssup_nulls_first = col->nulls_first;
-		spec->compare[i].comparator = col->encoding == WS_ENC_TRANSFORMED ? fake_compare_text : fake_compare;
+		spec->compare[i].comparator = col->transform != NULL ? fake_compare_letters :
+			col->encoding == WS_ENC_TRANSFORMED ? fake_compare_text : fake_compare;
 		spec->comparator |= ws_encoding_partial(col->encoding);
 		spec->guess |= col->encoding == WS_ENC_TRANSFORMED;
 		bytes += col->width + (col->notnull ? 0 : 1);
@@ -273,6 +364,26 @@ fake_table_init(FakeTable *t, int ncols)
 		.fetch = fake_fetch, .store = t};
 }
 
+/* Another one, of which some have accents, and some are strange. */
+static Datum
+fake_letters(uint64 number)
+{
+#define LETTERS_TEXTS 8192
+	static struct
+	{
+		int32		header;
+		char		bytes[36];
+	}			texts[LETTERS_TEXTS];
+	uint64		i = number % LETTERS_TEXTS;
+
+	snprintf(texts[i].bytes, sizeof(texts[i].bytes), "%s%c%s%c%s%c%s%s%s", i % 3 == 0 ? "all the same " : "",
+			 'a' + (int) (i % 8), fake_ignores && i % 5 == 0 ? "~" : "", 'b' + (int) (i / 16 % 16), i % 11 == 0 ? "\xC3\xA9" : "", 'c' + (int) (i / 256),
+			 fake_strange > 0 && i % fake_strange == 0 ? "\xC3\xBF" : "",
+			 i % 7 == 0 ? " and more" : "", fake_ignores && i % 13 == 0 ? "~" : "");
+	SET_VARSIZE(&texts[i], VARHDRSZ + strlen(texts[i].bytes));
+	return PointerGetDatum(&texts[i]);
+}
+
 /* A text of five letters at most that depends on `number`. */
 static Datum
 fake_text(uint64 number)
@@ -312,8 +423,8 @@ fake_fill(FakeTable *t, const FakeKey *key, Size n, uint64 distinct)
 		else if (distinct > 1000000)
 			value *= INT64CONST(0x100000000);	/* all bytes differ */
 		t->isnull[i] = key->nullable[col] && next_random() % 20 == 0;
-		t->values[i] = t->isnull[i] ? 0 : key->encoding[col] == WS_ENC_TRANSFORMED ?
-			fake_text((uint64) value) : Int64GetDatum(value);
+		t->values[i] = t->isnull[i] ? 0 : key->encoding[col] == WS_ENC_TRANSFORMED ? fake_text((uint64) value) :
+			key->encoding[col] == WS_ENC_LETTERS ? fake_letters((uint64) value) : Int64GetDatum(value);
 	}
 }
 
@@ -355,8 +466,9 @@ fake_order(const void *x, const void *y)
 				continue;
 			return ordered->isnull[p] == order_key->nulls_first[i] ? -1 : 1;
 		}
-		if (order_key->encoding[i] == WS_ENC_TRANSFORMED)
-			cmp = compare_texts(ordered->values[p], ordered->values[q]);
+		if (is_text(order_key->encoding[i]))
+			cmp = (order_key->encoding[i] == WS_ENC_LETTERS ? compare_letters : compare_texts)
+				(ordered->values[p], ordered->values[q]);
 		if (cmp != 0)
 			return order_key->descending[i] ? -cmp : cmp;
 	}

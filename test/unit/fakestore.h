@@ -11,7 +11,10 @@
 
 #define FAKE_COLUMNS	12
 
-/* A kind of key, column by column, all of int8 but WS_ENC_TRANSFORMED, which is text. */
+/*
+ * A kind of key, column by column, all of int8 but WS_ENC_TRANSFORMED, which is text, and WS_ENC_LETTERS, which
+ * is text whose letters may tell its order.
+ */
 typedef struct FakeKey
 {
 	const char *name;
@@ -34,6 +37,8 @@ enum
 	FAKE_COMPARATOR_BEHIND,		/* 9 bytes, then a comparator */
 	FAKE_GUESS,					/* text, whose order is guessed */
 	FAKE_DEAR,					/* comparators, a guess, and a number */
+	FAKE_LETTERS,				/* letters, and a number */
+	FAKE_LETTERS_BEHIND,		/* a number, letters twice, and a number */
 	FAKE_CODED,					/* a comparator and a number, which fit the prefix if the first has codes */
 	FAKE_KEYS
 };
@@ -60,6 +65,8 @@ extern WsEntry fake_entry(const FakeTable *table, const WsKeySpec *spec, Size ro
 extern uint32 *fake_sorted(const FakeTable *table, const FakeKey *key);
 
 extern int	fake_guess_wrong;	/* of one text in so many, what is guessed is not its order; 0: of none */
+extern int	fake_strange;		/* letters do not tell one text in so many; 0: they tell all */
+extern bool fake_ignores;		/* letters are ignored, and count last */
 extern bool fake_store_keeps;	/* the store's rows are never written */
 
 #endif							/* WS_UNIT_FAKESTORE_H */

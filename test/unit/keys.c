@@ -73,7 +73,25 @@ ws_transform(const WsTransform *transform, const char *text, Size n, Size wanted
 	return n;
 }
 
-/* No column here has an alphabet or a dictionary, and no key has codes of beginnings. */
+/* No column here has an alphabet, letters or a dictionary, and no key has codes of beginnings. */
+Size
+ws_letters_bytes(const WsKeyColumn *col, Datum value, Size skip, Size wanted, bool certain, uint8 *out, bool *plain)
+{
+	exit(1);
+}
+
+Size
+ws_letters_end(const uint8 *bytes, Size n, uint8 invert, bool ignores, Size *places, bool *compared)
+{
+	exit(1);
+}
+
+void
+ws_letters_look(const WsKeyColumn *col, Datum value)
+{
+	exit(1);
+}
+
 Size
 ws_alphabet_places(const WsAlphabet *alphabet, const char *text, Size n, Size wanted, uint8 *out)
 {

@@ -37,7 +37,7 @@ spread(const FakeKey *key)
 	{
 		int64		value = DatumGetInt64(table.values[i]);
 
-		if (table.isnull[i] || key->encoding[i % table.ncols] == WS_ENC_TRANSFORMED)
+		if (table.isnull[i] || is_text(key->encoding[i % table.ncols]))
 			continue;
 		if (i >= from && (way == 1 || (way > 1 && draw(3) == 0)))
 			value = way == 1 ? value + 100000 : way == 2 ? (int64) next_random() : -value % 1000 * 1000003;
@@ -69,6 +69,8 @@ draw_case(void)
 		k.wanted = 1 + (draw(3) == 0 ? draw(40) : draw(k.n + 2));
 	again = draw(5) == 0;
 	allowance = draw(3) ? PG_INT64_MAX : draw(3) == 0 ? 0 : (int64) draw(200 * 1024);
+	fake_ignores = draw(2);
+	fake_strange = draw(3) ? (int) draw(5000) : 0;
 	fake_guess_wrong = draw(3) ? 0 : 1 + (int) draw(50);
 	block = draw(3) ? 0 : 4096 * (1 + draw(4));
 	reads = (WsMergeReads) {(WsMergeRead) draw(3), (int) draw(5) - 1, WS_READER_SYNC};

@@ -1,0 +1,382 @@
+/*-------------------------------------------------------------------------
+ * letters.c - key bytes of text, letter by letter, that tell its order for certain.
+ *
+ * A sort key of ICU takes 0.25 us and more a text, strxfrm as much, and a prefix has room for eight bytes of
+ * it.  But the collation algorithm (Unicode Technical Standard 10, and ISO 14651, which libc follows) can be
+ * followed here for most texts: where no letters of a collation count together, the weights of a text on the
+ * first level are those of its letters, one after the other, which alphabet.c numbers as *places*.  On the
+ * second level are accents, on the third is case; on a fourth, libc counts what it has ignored before, which
+ * are blanks and punctuation.  So
+ *
+ *	- a *plain* text, of printable ASCII, has nothing on the second level.  Its key bytes are the places of its
+ *	  letters; an end; if there are capitals, a bit for each place; and if the collation ignores letters,
+ *	  between which others they are.  They tell its order wholly: texts with the same bytes are the same.
+ *	- an *accented* text has letters of Latin-1 and Latin Extended-A, too, which have weights of their own on
+ *	  the first level, or those of plain letters and more than these on the second.  Its key bytes are its
+ *	  places, and an end that is above the others: plain texts with the same places come before it.  What
+ *	  tells it from other accented texts is left to the comparator.
+ *	- every other text is *strange*: it has other letters, or such as count together with those before them,
+ *	  or that differ from plain ones in what is case there.  As soon as one has come, the key bytes of the
+ *	  column are but a guess for the rest of the sort: they have the same form, with the places that
+ *	  alphabet.c finds, so that those that have been made stay good; and what has been sorted before is in
+ *	  the right order.
+ *
+ * strcoll goes through some of a text's letters backward on the second level, and is confused by those
+ * that are ignored there: '4.8s' comes behind '48s', and '4.8' in front of '48' (glibc 2.36).  So from the
+ * first text with ignored letters on the column is *doubted*: what ends places is a guess for the rest of
+ * the sort, and is verified.  Still, the same bytes are those of the same text.
+ *
+ * Of the letters that are ignored, what decides is whether the first one that two texts have not in common
+ * comes before a letter of the other, than which it weighs less; or else is behind all that the other has.
+ * So they are written as the number of places in front of each, and which it is; then that there are no more,
+ * which is above all numbers; or, if there are some behind the last place, above that, these.
+ *
+ * What the letters of a collation tell is in a table (lettertable.c).  Nothing is allocated or raised but by
+ * detoasting.
+ *-------------------------------------------------------------------------
+ */
+#include "key/key.h"
+
+#define FIRST_PLAIN		0x20
+#define MOST_GUESSED	512		/* bytes of a strange text */
+
+/* Of ignored letters: places in front of one, which are more if this is all; and what ends them. */
+#define MORE_PLACES		100
+#define NO_MORE			0x80
+#define BEHIND_ALL		0x81
+#define END_BEHIND		0
+
+/* Are eight bytes of a text printable ASCII? */
+static inline bool
+eight_are_plain(const uint8 *text)
+{
+	const uint64 ones = ~UINT64CONST(0) / 0xFF;
+	uint64		word;
+
+	memcpy(&word, text, sizeof(word));
+	/* below the first, DEL, or not ASCII: exact as long as none is */
+	return (((word - ones * FIRST_PLAIN) | (word + ones) | word) & (ones << 7)) == 0;
+}
+
+/* What the letters of a text tell of its order. */
+static WsLettered
+letters_of(const WsLetterTable *table, const uint8 *text, Size n)
+{
+	WsLettered	result = WS_LETTERS_PLAIN;
+	Size		bytes;
+
+	for (Size i = 0; i < n && result < WS_LETTERS_STRANGE; i += bytes)
+	{
+		int			letter;
+
+		if (i + sizeof(uint64) <= n && eight_are_plain(text + i))
+		{
+			bytes = sizeof(uint64);
+			continue;
+		}
+		letter = ws_letter_at(text + i, n - i, &bytes);
+		result = Max(result, letter < WS_LETTERS ? (WsLettered) table->lettered[letter] : WS_LETTERS_STRANGE);
+	}
+	return result;
+}
+
+/* Has a plain text ignored letters? */
+static bool
+has_ignored(const WsLetterTable *table, const uint8 *text, Size n)
+{
+	for (Size i = 0; i < n; i++)
+		if (table->ignored[text[i]] != 0)
+			return true;
+	return false;
+}
+
+/* Notes what a text that has come makes of a column's bytes. */
+static void
+note(WsLetters *l, WsLettered lettered, const uint8 *text, Size n)
+{
+	if (unlikely(lettered == WS_LETTERS_STRANGE))
+		l->strange = l->doubted = l->spec->guess = true;
+	else if (l->table->ignores && !l->doubted &&
+			 (lettered == WS_LETTERS_ACCENTED || has_ignored(l->table, text, n)))
+		l->doubted = l->spec->guess = true;
+}
+
+/* Where bytes of a key are put: those from `skip` on, up to `end`. */
+typedef struct LetterBytes
+{
+	uint8	   *out;
+	Size		skip;
+	Size		end;
+	Size		pos;
+} LetterBytes;
+
+static inline void
+add_byte(LetterBytes *w, uint8 byte)
+{
+	if (w->pos >= w->skip && w->pos < w->end)
+		w->out[w->pos - w->skip] = byte;
+	w->pos++;
+}
+
+/* The places of a plain text of a collation that ignores no letters, of which each has one. */
+static void
+put_each(LetterBytes *w, const WsLetterTable *table, const uint8 *text, Size n)
+{
+	Size		end = Min(n, w->end);
+
+	for (Size i = w->skip; i < end; i++)
+		w->out[i - w->skip] = table->places[text[i]][0];
+	w->pos = n;
+}
+
+/* The same if it ignores some.  Returns whether this text has such. */
+static bool
+put_counted(LetterBytes *w, const WsLetterTable *table, const uint8 *text, Size n)
+{
+	Size		i = 0;
+
+	for (; i < n && w->pos < w->end; i++)
+		if (table->places[text[i]][0] != 0)
+			add_byte(w, table->places[text[i]][0]);
+	/* is there another one? */
+	while (i < n && table->places[text[i]][0] == 0)
+		i++;
+	if (i < n)
+		w->pos = w->end + 1;
+	return n > w->pos;
+}
+
+/* A bit for each place, which says whether it is that of a capital. */
+static void
+put_cases(LetterBytes *w, const WsLetterTable *table, const uint8 *text, Size n)
+{
+	uint8		cases = 0;
+	int			bits = 0;
+
+	for (Size i = 0; i < n && w->pos <= w->end; i++)
+	{
+		if (table->places[text[i]][0] == 0)
+			continue;
+		if (table->capital[text[i]])
+			cases |= 0x80 >> bits;
+		if (++bits == BITS_PER_BYTE)
+		{
+			add_byte(w, cases);
+			cases = bits = 0;
+		}
+	}
+	if (bits > 0)
+		add_byte(w, cases);
+}
+
+/* Where the ignored letters are. */
+static void
+put_ignored(LetterBytes *w, const WsLetterTable *table, const uint8 *text, Size n)
+{
+	Size		last = n;		/* behind the last letter that has a place */
+	Size		places = 0;
+
+	while (last > 0 && table->places[text[last - 1]][0] == 0)
+		last--;
+	for (Size i = 0; i < last && w->pos <= w->end; i++)
+	{
+		if (table->places[text[i]][0] != 0)
+		{
+			places++;
+			continue;
+		}
+		for (; places >= MORE_PLACES; places -= MORE_PLACES)
+			add_byte(w, MORE_PLACES + 1);
+		add_byte(w, (uint8) (places + 1));
+		add_byte(w, table->ignored[text[i]]);
+		places = 0;
+	}
+	if (last == n)
+	{
+		add_byte(w, NO_MORE);
+		return;
+	}
+	add_byte(w, BEHIND_ALL);
+	for (Size i = last; i < n && w->pos <= w->end; i++)
+		add_byte(w, table->ignored[text[i]]);
+	add_byte(w, END_BEHIND);
+}
+
+static void
+put_plain(LetterBytes *w, const WsLetterTable *table, const uint8 *text, Size n, bool certain)
+{
+	bool		capitals = false;
+	bool		ignored = false;
+
+	if (!table->ignores)
+		put_each(w, table, text, n);
+	else
+		ignored = put_counted(w, table, text, n);
+	if (w->pos >= w->end)
+	{
+		w->pos = Max(w->pos, w->end + 1);	/* there is more */
+		return;
+	}
+	if (certain)
+	{
+		add_byte(w, WS_END_COMPARED);
+		return;
+	}
+	for (Size i = 0; i < n && !capitals; i++)
+		capitals = table->capital[text[i]];
+	add_byte(w, capitals ? WS_END_CASES : WS_END_SMALL);
+	if (capitals)
+		put_cases(w, table, text, n);
+	if (ignored)
+		put_ignored(w, table, text, n);
+	else if (table->ignores)
+		add_byte(w, NO_MORE);
+}
+
+/* The places of an accented text, and its end. */
+static void
+put_accented(LetterBytes *w, const WsLetterTable *table, const uint8 *text, Size n)
+{
+	Size		bytes;
+
+	for (Size i = 0; i < n && w->pos < w->end; i += bytes)
+	{
+		const uint8 *places = table->places[ws_letter_at(text + i, n - i, &bytes)];
+
+		for (int j = 0; j < WS_LETTER_PLACES && places[j] != 0; j++)
+			add_byte(w, places[j]);
+	}
+	add_byte(w, WS_END_COMPARED);
+}
+
+/* The same of a strange one, as far as they can be guessed. */
+static void
+put_strange(LetterBytes *w, const WsAlphabet *alphabet, const char *text, Size n)
+{
+	uint8		places[MOST_GUESSED];
+	Size		found = ws_alphabet_places(alphabet, text, n, Min(w->end, sizeof(places)), places);
+
+	for (Size i = 0; i < found; i++)
+		add_byte(w, (uint8) (places[i] + WS_SHIFT));
+	add_byte(w, WS_END_COMPARED);
+}
+
+/*
+ * Writes bytes skip .. skip + wanted - 1 of what a text's letters tell to `out`, as if for an ascending
+ * column, and nothing behind their end.  Returns how many bytes there are, as far as they were followed: more
+ * than skip + wanted if there are more.  Sets *plain if they tell it wholly, unless the column's bytes are a
+ * guess.  With `certain`, all texts end as accented ones do; the column is not to be strange then.
+ */
+Size
+ws_letters_bytes(const WsKeyColumn *col, Datum value, Size skip, Size wanted, bool certain, uint8 *out,
+				 bool *plain)
+{
+	const WsLetterTable *table = col->letters->table;
+	struct varlena *v = PG_DETOAST_DATUM_PACKED(value);
+	const char *text = VARDATA_ANY(v);
+	Size		n = ws_icu_length(col, text, VARSIZE_ANY_EXHDR(v));
+	LetterBytes		w = {out, skip, skip + wanted, 0};
+	WsLettered	lettered = letters_of(table, (const uint8 *) text, n);
+
+	note(col->letters, lettered, (const uint8 *) text, n);
+	*plain = lettered == WS_LETTERS_PLAIN;
+	if (likely(*plain))
+		put_plain(&w, table, (const uint8 *) text, n, certain);
+	else if (lettered == WS_LETTERS_ACCENTED)
+		put_accented(&w, table, (const uint8 *) text, n);
+	else
+		put_strange(&w, col->alphabet, text, n);
+	if ((Pointer) v != DatumGetPointer(value))
+		pfree(v);
+	return w.pos;
+}
+
+/* Where the ignored letters that begin at `pos` of n bytes end, or behind them all. */
+static Size
+ignored_end(const uint8 *bytes, Size n, Size pos, uint8 invert)
+{
+	while (pos < n)
+	{
+		uint8		byte = bytes[pos++] ^ invert;
+
+		if (byte == NO_MORE)
+			return pos;
+		if (byte == BEHIND_ALL)
+			break;
+		pos += byte <= MORE_PLACES; /* which it is */
+	}
+	while (pos < n)
+		if ((bytes[pos++] ^ invert) == END_BEHIND)
+			return pos;
+	return n + 1;
+}
+
+/*
+ * Where in n bytes of a key, inverted by `invert`, those of a text end that begin with its places: how many
+ * they are, or n + 1 if they go on.  `ignores`: of a collation that ignores letters.  Sets *places to how
+ * many places there are, and *compared to whether only the comparator tells the rest.  Pure.
+ */
+Size
+ws_letters_end(const uint8 *bytes, Size n, uint8 invert, bool ignores, Size *places, bool *compared)
+{
+	Size		pos = 0;
+	uint8		end;
+
+	*compared = false;
+	while (pos < n && (bytes[pos] ^ invert) > WS_END_COMPARED)
+		pos++;
+	*places = pos;
+	if (pos == n)
+		return n + 1;
+	end = bytes[pos++] ^ invert;
+	/* nothing is left where an end has been wiped out */
+	if (end == WS_END_COMPARED || end == 0)
+	{
+		*compared = true;
+		return pos;
+	}
+	if (end == WS_END_CASES)
+		pos += (*places + BITS_PER_BYTE - 1) / BITS_PER_BYTE;
+	if (ignores)
+		pos = ignored_end(bytes, n, pos, invert);
+	return Min(pos, n + 1);
+}
+
+/* What the letters of a value of a column tell. */
+WsLettered
+ws_letters_of(const WsLetterTable *table, const WsKeyColumn *col, Datum value)
+{
+	struct varlena *v = PG_DETOAST_DATUM_PACKED(value);
+	Size		n = ws_icu_length(col, VARDATA_ANY(v), VARSIZE_ANY_EXHDR(v));
+	WsLettered	lettered = letters_of(table, (const uint8 *) VARDATA_ANY(v), n);
+
+	if ((Pointer) v != DatumGetPointer(value))
+		pfree(v);
+	return lettered;
+}
+
+/* Looks at a value whose bytes may not be asked for. */
+void
+ws_letters_look(const WsKeyColumn *col, Datum value)
+{
+	WsLetters  *l = col->letters;
+	struct varlena *v;
+	const char *text;
+	Size		n;
+
+	if (l->strange)
+		return;
+	v = PG_DETOAST_DATUM_PACKED(value);
+	text = VARDATA_ANY(v);
+	n = ws_icu_length(col, text, VARSIZE_ANY_EXHDR(v));
+	note(l, letters_of(l->table, (const uint8 *) text, n), (const uint8 *) text, n);
+	if ((Pointer) v != DatumGetPointer(value))
+		pfree(v);
+}
+
+/* Do its bytes tell a value's order wholly? */
+bool
+ws_letters_tell(const WsKeyColumn *col, Datum value)
+{
+	return !col->letters->strange && ws_letters_of(col->letters->table, col, value) == WS_LETTERS_PLAIN;
+}
