@@ -536,10 +536,7 @@ verify_guesses(Ties *t, WsEntry *entries, Size n)
 		t->told = certain.columns;
 		if (guessed)
 			result = Max(result, WS_GUESSES_RIGHT);
-		/* prefixes may hold the same whole key, all of them */
-		if (guessed && end - start > 1 &&
-			!(ws_same_whole_key(t->spec, &certain, entries[start], entries[end - 1])) &&
-			!verify(t, entries + start, end - start, certain.from))
+		if (guessed && end - start > 1 && !verify(t, entries + start, end - start, certain.from))
 			result = WS_GUESSES_WRONG;
 	}
 	return result;

@@ -7,8 +7,13 @@
  * direction each level goes.  The library hands them out by nl_langinfo, and they have had this form since
  * version 2.1 (locale/weight.h, string/strcoll_l.c there).
  *
- * That is trusted only as far as strcoll confirms it: pairs of texts are compared by both.  Nor is a library
- * older than 2.28, which has other orders, or one that is no GNU C library.
+ * Where a level goes backward for some letters, strcoll puts off those that follow one another until it comes
+ * to one for which it does not, or to the end.  In the first case it loses the last but one of them.  So in en_US
+ * '48s' has two weights on the second level, and '4.8s', whose point is ignored and lost, three.
+ *
+ * That is trusted only as far as strcoll confirms it: pairs of texts are compared by both.  If it does not,
+ * it may have been mended: then they are compared once more, as if nothing was lost.  A library older than 2.28,
+ * which has other orders, or one that is no GNU C library, is not asked.
  *
  * Memory: none.  Nothing is raised.
  *-------------------------------------------------------------------------
@@ -31,6 +36,7 @@
 #define POSITION		4
 
 #define FIRST			0
+#define ACCENTS			1
 #define CASE			2
 #define LAST			3
 
@@ -38,7 +44,7 @@
 
 /* Pairs of texts that are compared, and letters of each at most. */
 #define PAIRS			2000
-#define LONGEST			6
+#define LONGEST			12
 
 typedef struct Tables
 {
@@ -72,7 +78,9 @@ read_weights(const Tables *t, int32 index, WsLetterWeights *out)
 	const uint8 *at = t->weights + (index & 0xFFFFFF);
 	int			elements = 0;
 
-	out->known = rules[FIRST] == FORWARD && rules[CASE] == FORWARD && (rules[LAST] & ~POSITION) == FORWARD;
+	out->known = rules[FIRST] == FORWARD && rules[CASE] == FORWARD && (rules[LAST] & ~POSITION) == FORWARD &&
+		(rules[ACCENTS] == FORWARD || rules[ACCENTS] == BACKWARD);
+	out->backward = rules[ACCENTS] == BACKWARD;
 	for (int level = 0; level < WS_LETTER_LEVELS; level++)
 	{
 		uint8		n = *at++;
@@ -173,6 +181,34 @@ take_pair(const WsLetterFacts *facts, const char *letters, WsLetterWeights *out)
 	}
 }
 
+/* The weights of a text of ASCII on a level, of *n bytes. */
+static void
+weights_of(const WsLetterFacts *facts, int level, const char *text, uint8 *out, int *n)
+{
+	int			last = 0;		/* bytes of the last letter for which the level goes backward */
+	int			last_but_one = 0;
+
+	*n = 0;
+	for (const char *c = text; *c != '\0'; c++)
+	{
+		const WsLetterWeights *w = &facts->letter[(uint8) *c];
+
+		memcpy(out + *n, w->bytes[level], w->n[level]);
+		*n += w->n[level];
+		if (level != ACCENTS)
+			continue;
+		if (w->backward)
+		{
+			last_but_one = last;
+			last = w->n[level];
+			continue;
+		}
+		/* which of them is lost makes no difference: all weigh the same */
+		*n -= last_but_one;
+		last = last_but_one = 0;
+	}
+}
+
 /* How the weights order two texts of ASCII. */
 static int
 compare_by_weights(const WsLetterFacts *facts, const char *a, const char *b)
@@ -181,29 +217,49 @@ compare_by_weights(const WsLetterFacts *facts, const char *a, const char *b)
 	{
 		uint8		x[LONGEST * WS_LETTER_WEIGHT] = {0};
 		uint8		y[LONGEST * WS_LETTER_WEIGHT] = {0};
-		int			n = 0;
-		int			m = 0;
+		int			n;
+		int			m;
 		int			cmp;
 
-		for (const char *c = a; *c != '\0'; c++)
-		{
-			const WsLetterWeights *w = &facts->letter[(uint8) *c];
-
-			memcpy(x + n, w->bytes[level], w->n[level]);
-			n += w->n[level];
-		}
-		for (const char *c = b; *c != '\0'; c++)
-		{
-			const WsLetterWeights *w = &facts->letter[(uint8) *c];
-
-			memcpy(y + m, w->bytes[level], w->n[level]);
-			m += w->n[level];
-		}
-		cmp = memcmp(x, y, Max(n, m));
-		if (cmp != 0)
-			return cmp;
+		weights_of(facts, level, a, x, &n);
+		weights_of(facts, level, b, y, &m);
+		cmp = memcmp(x, y, Min(n, m));
+		if (cmp != 0 || n != m)
+			return cmp != 0 ? cmp : n - m;
 	}
 	return 0;
+}
+
+/* Makes up two texts that are alike, for there to be something to compare on each level. */
+static void
+make_up(uint32 *random, char a[LONGEST + 1], char b[LONGEST + 1])
+{
+	static const char likely[] = "aAbBzZ019 -.,'/_";
+	int			n = 0;
+
+	memset(a, 0, LONGEST + 1);
+	memset(b, 0, LONGEST + 1);
+	for (int i = 0; i < LONGEST - 2; i++)
+	{
+		*random = *random * 1664525 + 1013904223;
+		a[i] = likely[*random >> 8 & 15];
+		if ((*random >> 16 & 3) == 0)
+			a[i] = (char) (FIRST_PLAIN + (*random >> 18) % (END_PLAIN - FIRST_PLAIN));
+		/* the same, or of the other case, or without it, or with one more */
+		switch (*random >> 13 & 7)
+		{
+			case 0:
+				continue;
+			case 1:
+				b[n++] = likely[*random >> 26 & 15];
+				break;
+			case 2:
+				b[n++] = (char) (a[i] >= 'A' && (a[i] & 0x1F) > 0 && (a[i] & 0x1F) <= 26 ? a[i] ^ 0x20 : a[i]);
+				continue;
+		}
+		if (n < LONGEST)
+			b[n++] = a[i];
+	}
 }
 
 /* Does strcoll order pairs of texts, which are made up, as the weights do? */
@@ -214,24 +270,14 @@ is_confirmed(locale_t locale, const WsLetterFacts *facts)
 
 	for (int i = 0; i < PAIRS; i++)
 	{
-		char		text[2][LONGEST + 1] = {{0}};
-		int			alike = i % LONGEST;
+		char		a[LONGEST + 1];
+		char		b[LONGEST + 1];
 		int			cmp;
 		int			wanted;
 
-		for (int side = 0; side < 2; side++)
-			for (int j = 0; j < LONGEST - (i / 7 + side * i / 3) % 3; j++)
-			{
-				random = random * 1664525 + 1013904223;
-				text[side][j] = (char) (FIRST_PLAIN + (random >> 8) % (END_PLAIN - FIRST_PLAIN));
-				if (side == 1 && j < alike)
-					text[1][j] = text[0][j] != '\0' ? text[0][j] : 'a';
-				/* and case */
-				if (side == 1 && i % 5 == 0 && j == alike && text[0][j] >= 'a' && text[0][j] <= 'z')
-					text[1][j] = (char) (text[0][j] - 'a' + 'A');
-			}
-		cmp = strcoll_l(text[0], text[1], locale);
-		wanted = compare_by_weights(facts, text[0], text[1]);
+		make_up(&random, a, b);
+		cmp = strcoll_l(a, b, locale);
+		wanted = compare_by_weights(facts, a, b);
 		if ((cmp < 0) != (wanted < 0) || (cmp > 0) != (wanted > 0))
 			return false;
 	}
@@ -261,6 +307,10 @@ ws_glibc_facts(locale_t locale, WsLetterFacts *facts)
 	for (int c = FIRST_PLAIN; c < END_PLAIN; c++)
 		if (!facts->letter[c].known || facts->letter[c].joined)
 			return false;
+	if (is_confirmed(locale, facts))
+		return true;
+	for (int c = 0; c < ASCII; c++)
+		facts->letter[c].backward = false;
 	return is_confirmed(locale, facts);
 }
 

@@ -327,10 +327,11 @@ extern Datum ws_icu_abbreviate(Datum original, SortSupport ssup);
 
 /* ---- letters.c: key bytes of text, letter by letter ---- */
 /* What ends the places of a text's letters. */
-#define WS_END_SMALL	1		/* none is a capital */
-#define WS_END_CASES	2		/* a bit for each follows, which says whether it is */
-#define WS_END_COMPARED	3		/* the comparator tells the rest */
-#define WS_SHIFT		3		/* of places, so that they are above these */
+#define WS_END_SKIPS	1		/* how many have been skipped follows, and then one of the next two */
+#define WS_END_SMALL	2		/* none is a capital */
+#define WS_END_CASES	3		/* a bit for each follows, which says whether it is */
+#define WS_END_COMPARED	4		/* the comparator tells the rest */
+#define WS_SHIFT		4		/* of places, so that they are above these */
 
 /* What its letters tell of a text's order. */
 typedef enum WsLettered
@@ -348,6 +349,7 @@ typedef struct WsLetterTable
 	bool		capital[128];
 	uint8		ignored[128];	/* its rank among those that only the last level counts; 0: it has a place */
 	bool		ignores;		/* there are such */
+	bool		backward[128];	/* the second level goes backward, and skips one of several such */
 } WsLetterTable;
 
 /* Of a column. */
@@ -355,7 +357,6 @@ typedef struct WsLetters
 {
 	const WsLetterTable *table;
 	WsKeySpec  *spec;			/* whose column this is of */
-	bool		doubted;		/* there has been a text with ignored letters: what ends places is a guess */
 	bool		strange;		/* there has been a strange text: all bytes are a guess */
 } WsLetters;
 
@@ -373,10 +374,9 @@ ws_letter_at(const uint8 *text, Size n, Size *bytes)
 }
 
 extern WsLettered ws_letters_of(const WsLetterTable *table, const WsKeyColumn *col, Datum value);
-extern Size ws_letters_bytes(const WsKeyColumn *col, Datum value, Size skip, Size wanted, bool certain,
-							 uint8 *out, bool *plain);
-extern Size ws_letters_end(const uint8 *bytes, Size n, uint8 invert, bool ignores, Size *places,
-						   bool *compared);
+extern Size ws_letters_bytes(const WsKeyColumn *col, Datum value, Size skip, Size wanted, uint8 *out,
+							 bool *plain);
+extern Size ws_letters_end(const uint8 *bytes, Size n, uint8 invert, bool ignores, bool *compared);
 extern void ws_letters_look(const WsKeyColumn *col, Datum value);
 extern bool ws_letters_tell(const WsKeyColumn *col, Datum value);
 
@@ -392,6 +392,7 @@ typedef struct WsLetterWeights
 	bool		known;			/* what its weights are */
 	bool		joined;			/* it may count together with letters before or behind it */
 	bool		several;		/* it may have several weights on the first level */
+	bool		backward;		/* its second level goes backward, and is confused by that */
 } WsLetterWeights;
 
 /* Two letters that weigh as much as one, in some collations. */
@@ -627,8 +628,6 @@ typedef struct WsTold
 	int			bytes;
 	int			coded;			/* bits of the prefix in front of these bytes, of codes from ranges */
 	Size		reach;			/* bytes of the key that the prefix tells: the next one is not in it */
-	int			doubted;		/* the first column whose letters end in it, and that is doubted; or -1 */
-	int			ends;			/* where its places do, if so, in these bytes */
 } WsTold;
 
 extern bool ws_ranges_told(const WsKeySpec *spec, ws_uint128 prefix, WsTold *told, int *left);
@@ -646,7 +645,6 @@ typedef struct WsCertain
 {
 	bool		guessed;		/* if not, there is only that one */
 	bool		behind;			/* the guess is behind the prefix: there is only that one, too */
-	bool		ends;			/* only what ends a text's places is the guess */
 	int			columns;		/* that are wholly told by these bytes, if so */
 	ws_uint128	from;			/* the least, which has nothing of the guess */
 	ws_uint128	to;
@@ -660,16 +658,6 @@ ws_same_certainly(const WsCertain *certain, WsEntry entry)
 	ws_uint128	prefix = ws_entry_prefix(entry);
 
 	return prefix >= certain->from && prefix <= certain->to;
-}
-
-/*
- * Are two neighbours that are certainly the same so in their whole keys, which their prefixes hold, although
- * these guess at their order?
- */
-static inline bool
-ws_same_whole_key(const WsKeySpec *spec, const WsCertain *certain, WsEntry a, WsEntry b)
-{
-	return certain->ends && ws_entry_same_prefix(a, b) && ws_key_complete(spec, a);
 }
 
 /* An entry without what it guesses. */

@@ -58,7 +58,7 @@ ws_learn_letters(const WsLearning *l)
 
 			col->alphabet = ws_alphabet_create(col->transform);
 			col->letters = palloc(sizeof(WsLetters));
-			*col->letters = (WsLetters) {table, spec, false, false};
+			*col->letters = (WsLetters) {table, spec, false};
 			col->encoding = WS_ENC_LETTERS;
 			col->width = 0;
 			spec->lettered = true;

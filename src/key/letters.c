@@ -21,10 +21,9 @@
  *	  alphabet.c finds, so that those that have been made stay good; and what has been sorted before is in
  *	  the right order.
  *
- * strcoll goes through some of a text's letters backward on the second level, and is confused by those
- * that are ignored there: '4.8s' comes behind '48s', and '4.8' in front of '48' (glibc 2.36).  So from the
- * first text with ignored letters on the column is *doubted*: what ends places is a guess for the rest of
- * the sort, and is verified.  Still, the same bytes are those of the same text.
+ * strcoll goes through some letters backward on the second level, and skips one of them (glibc.c).  On that
+ * level all plain letters weigh the same: so the text of which more are skipped is less.  How many these are
+ * stands in front of the cases, if there are any.
  *
  * Of the letters that are ignored, what decides is whether the first one that two texts have not in common
  * comes before a letter of the other, than which it weighs less; or else is behind all that the other has.
@@ -45,6 +44,8 @@
 #define NO_MORE			0x80
 #define BEHIND_ALL		0x81
 #define END_BEHIND		0
+
+#define MOST_SKIPPED	200		/* in a byte */
 
 /* Are eight bytes of a text printable ASCII? */
 static inline bool
@@ -80,25 +81,12 @@ letters_of(const WsLetterTable *table, const uint8 *text, Size n)
 	return result;
 }
 
-/* Has a plain text ignored letters? */
-static bool
-has_ignored(const WsLetterTable *table, const uint8 *text, Size n)
-{
-	for (Size i = 0; i < n; i++)
-		if (table->ignored[text[i]] != 0)
-			return true;
-	return false;
-}
-
 /* Notes what a text that has come makes of a column's bytes. */
-static void
-note(WsLetters *l, WsLettered lettered, const uint8 *text, Size n)
+static inline void
+note(WsLetters *l, WsLettered lettered)
 {
 	if (unlikely(lettered == WS_LETTERS_STRANGE))
-		l->strange = l->doubted = l->spec->guess = true;
-	else if (l->table->ignores && !l->doubted &&
-			 (lettered == WS_LETTERS_ACCENTED || has_ignored(l->table, text, n)))
-		l->doubted = l->spec->guess = true;
+		l->strange = l->spec->guess = true;
 }
 
 /* Where bytes of a key are put: those from `skip` on, up to `end`. */
@@ -202,8 +190,44 @@ put_ignored(LetterBytes *w, const WsLetterTable *table, const uint8 *text, Size 
 	add_byte(w, END_BEHIND);
 }
 
+/*
+ * How many weights of the second level libc does not see: of several letters one behind the other for which
+ * it goes backward, and behind which there is one for which it does not, the last but one.
+ */
+static Size
+count_skipped(const WsLetterTable *table, const uint8 *text, Size n)
+{
+	Size		skipped = 0;
+	bool		last = false;	/* letter for which it goes backward: has it a place? */
+	bool		last_but_one = false;
+
+	for (Size i = 0; i < n; i++)
+	{
+		if (table->backward[text[i]])
+		{
+			last_but_one = last;
+			last = table->places[text[i]][0] != 0;
+			continue;
+		}
+		skipped += last_but_one;
+		last = last_but_one = false;
+	}
+	return skipped;
+}
+
 static void
-put_plain(LetterBytes *w, const WsLetterTable *table, const uint8 *text, Size n, bool certain)
+put_skipped(LetterBytes *w, Size skipped)
+{
+	if (skipped == 0)
+		return;
+	add_byte(w, WS_END_SKIPS);
+	for (; skipped >= MOST_SKIPPED; skipped -= MOST_SKIPPED)
+		add_byte(w, PG_UINT8_MAX - MOST_SKIPPED);
+	add_byte(w, (uint8) (PG_UINT8_MAX - skipped));
+}
+
+static void
+put_plain(LetterBytes *w, const WsLetterTable *table, const uint8 *text, Size n)
 {
 	bool		capitals = false;
 	bool		ignored = false;
@@ -217,11 +241,8 @@ put_plain(LetterBytes *w, const WsLetterTable *table, const uint8 *text, Size n,
 		w->pos = Max(w->pos, w->end + 1);	/* there is more */
 		return;
 	}
-	if (certain)
-	{
-		add_byte(w, WS_END_COMPARED);
-		return;
-	}
+	if (table->ignores)
+		put_skipped(w, count_skipped(table, text, n));
 	for (Size i = 0; i < n && !capitals; i++)
 		capitals = table->capital[text[i]];
 	add_byte(w, capitals ? WS_END_CASES : WS_END_SMALL);
@@ -265,11 +286,10 @@ put_strange(LetterBytes *w, const WsAlphabet *alphabet, const char *text, Size n
  * Writes bytes skip .. skip + wanted - 1 of what a text's letters tell to `out`, as if for an ascending
  * column, and nothing behind their end.  Returns how many bytes there are, as far as they were followed: more
  * than skip + wanted if there are more.  Sets *plain if they tell it wholly, unless the column's bytes are a
- * guess.  With `certain`, all texts end as accented ones do; the column is not to be strange then.
+ * guess. 
  */
 Size
-ws_letters_bytes(const WsKeyColumn *col, Datum value, Size skip, Size wanted, bool certain, uint8 *out,
-				 bool *plain)
+ws_letters_bytes(const WsKeyColumn *col, Datum value, Size skip, Size wanted, uint8 *out, bool *plain)
 {
 	const WsLetterTable *table = col->letters->table;
 	struct varlena *v = PG_DETOAST_DATUM_PACKED(value);
@@ -278,10 +298,10 @@ ws_letters_bytes(const WsKeyColumn *col, Datum value, Size skip, Size wanted, bo
 	LetterBytes		w = {out, skip, skip + wanted, 0};
 	WsLettered	lettered = letters_of(table, (const uint8 *) text, n);
 
-	note(col->letters, lettered, (const uint8 *) text, n);
+	note(col->letters, lettered);
 	*plain = lettered == WS_LETTERS_PLAIN;
 	if (likely(*plain))
-		put_plain(&w, table, (const uint8 *) text, n, certain);
+		put_plain(&w, table, (const uint8 *) text, n);
 	else if (lettered == WS_LETTERS_ACCENTED)
 		put_accented(&w, table, (const uint8 *) text, n);
 	else
@@ -313,31 +333,34 @@ ignored_end(const uint8 *bytes, Size n, Size pos, uint8 invert)
 
 /*
  * Where in n bytes of a key, inverted by `invert`, those of a text end that begin with its places: how many
- * they are, or n + 1 if they go on.  `ignores`: of a collation that ignores letters.  Sets *places to how
- * many places there are, and *compared to whether only the comparator tells the rest.  Pure.
+ * they are, or n + 1 if they go on.  `ignores`: of a collation that ignores letters.  *compared says whether
+ * only the comparator tells the rest.  Pure.
  */
 Size
-ws_letters_end(const uint8 *bytes, Size n, uint8 invert, bool ignores, Size *places, bool *compared)
+ws_letters_end(const uint8 *bytes, Size n, uint8 invert, bool ignores, bool *compared)
 {
-	Size		pos = 0;
+	Size		places = 0;
+	Size		pos;
 	uint8		end;
 
 	*compared = false;
-	while (pos < n && (bytes[pos] ^ invert) > WS_END_COMPARED)
+	while (places < n && (bytes[places] ^ invert) > WS_END_COMPARED)
+		places++;
+	pos = places;
+	if (pos < n && (bytes[pos] ^ invert) == WS_END_SKIPS)
+	{
 		pos++;
-	*places = pos;
-	if (pos == n)
+		while (pos < n && (bytes[pos] ^ invert) == PG_UINT8_MAX - MOST_SKIPPED)
+			pos++;
+		pos++;
+	}
+	if (pos >= n)
 		return n + 1;
 	end = bytes[pos++] ^ invert;
-	/* nothing is left where an end has been wiped out */
-	if (end == WS_END_COMPARED || end == 0)
-	{
-		*compared = true;
-		return pos;
-	}
+	*compared = end == WS_END_COMPARED;
 	if (end == WS_END_CASES)
-		pos += (*places + BITS_PER_BYTE - 1) / BITS_PER_BYTE;
-	if (ignores)
+		pos += (places + BITS_PER_BYTE - 1) / BITS_PER_BYTE;
+	if (ignores && !*compared)
 		pos = ignored_end(bytes, n, pos, invert);
 	return Min(pos, n + 1);
 }
@@ -359,19 +382,8 @@ ws_letters_of(const WsLetterTable *table, const WsKeyColumn *col, Datum value)
 void
 ws_letters_look(const WsKeyColumn *col, Datum value)
 {
-	WsLetters  *l = col->letters;
-	struct varlena *v;
-	const char *text;
-	Size		n;
-
-	if (l->strange)
-		return;
-	v = PG_DETOAST_DATUM_PACKED(value);
-	text = VARDATA_ANY(v);
-	n = ws_icu_length(col, text, VARSIZE_ANY_EXHDR(v));
-	note(l, letters_of(l->table, (const uint8 *) text, n), (const uint8 *) text, n);
-	if ((Pointer) v != DatumGetPointer(value))
-		pfree(v);
+	if (!col->letters->strange)
+		note(col->letters, ws_letters_of(col->letters->table, col, value));
 }
 
 /* Do its bytes tell a value's order wholly? */

@@ -176,7 +176,7 @@ is_accented(const WsLetterFacts *facts, const WsLetterTable *table, int letter)
 	const uint8 *places = table->places[letter];
 	char		first = plain_at(table, places[0]);
 
-	if (!w->known || w->joined || places[0] == 0)
+	if (!w->known || w->joined || w->backward || places[0] == 0)
 		return false;
 	if (places[1] == 0 && first == 0)
 		return weighs_alone(facts, table, letter);
@@ -231,6 +231,8 @@ make_table(const WsTransform *transform, const WsLetterFacts *facts)
 	tells = ws_alphabet_weights(alphabet) <= MOST_NUMBERED && places_tell(facts, table) &&
 		rank_ignored(facts, table);
 	pfree(alphabet);
+	for (int i = FIRST_PLAIN; i < END_PLAIN; i++)
+		table->backward[i] = facts->letter[i].backward;
 	for (int i = FIRST_PLAIN; i < END_PLAIN; i++)
 		table->lettered[i] = WS_LETTERS_PLAIN;
 	for (int i = ASCII; i < WS_LETTERS && tells; i++)

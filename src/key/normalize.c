@@ -254,13 +254,13 @@ put_guess(Window *w, const WsKeyColumn *col, Datum value, Size without)
 
 /* Appends what the letters of a text tell.  False if that is not all of its order: no bytes follow. */
 static bool
-put_letters(Window *w, const WsKeyColumn *col, Datum value, bool certain)
+put_letters(Window *w, const WsKeyColumn *col, Datum value)
 {
 	Size		from = w->skip > w->pos ? w->skip - w->pos : 0;
 	Size		wanted = w->end > w->pos + from ? w->end - w->pos - from : 0;
 	uint8	   *out = w->out + (w->pos + from - w->skip);
 	bool		plain;
-	Size		n = ws_letters_bytes(col, value, from, wanted, certain, out, &plain);
+	Size		n = ws_letters_bytes(col, value, from, wanted, out, &plain);
 
 	if (col->descending)
 		for (Size i = 0; i + from < Min(n, from + wanted); i++)
@@ -394,16 +394,11 @@ key_bytes(const WsKeySpec *spec, int from, const Datum *values, const bool *isnu
 		}
 		if (col->encoding == WS_ENC_LETTERS)
 		{
-			bool		doubted = certain && col->letters->doubted;
-			bool		plain = false;
-
-			if (!certain || !col->letters->strange)
-				plain = put_letters(&w, col, values[att], doubted);
-			if (doubted)
+			if (certain && col->letters->strange)
+				return WS_KEY_UNBOUNDED;
+			if (!put_letters(&w, col, values[att]) && !window_full(&w))
 				return WS_KEY_UNBOUNDED;
 			guessed |= col->letters->strange;
-			if (!plain && !window_full(&w))
-				return WS_KEY_UNBOUNDED;
 			continue;
 		}
 		if (col->encoding == WS_ENC_TRANSFORMED)

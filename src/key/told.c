@@ -15,7 +15,7 @@
 /* The bytes of a key that a prefix tells. */
 typedef struct Bytes
 {
-	uint8		at[WS_BEGINNING + WS_BEHIND_CODE + 1];
+	uint8		at[WS_BEGINNING + WS_BEHIND_CODE];
 	int			n;
 } Bytes;
 
@@ -115,7 +115,7 @@ ws_key_told(const WsKeySpec *spec, WsEntry entry)
 	bool		second = false;
 	Size		coded = 0;		/* bytes of the key that `bytes` begins behind */
 	int			left = WS_PREFIX_BYTES * BITS_PER_BYTE;
-	WsTold		told = {.what = WS_TOLD_ALL, .doubted = -1};
+	WsTold		told = {.what = WS_TOLD_ALL};
 
 	if (spec->exact)
 	{
@@ -183,16 +183,9 @@ ws_key_told(const WsKeySpec *spec, WsEntry entry)
 		else if (col->letters != NULL)
 		{
 			bool		compared;
-			Size		places;
-			int			from = pos;
 
 			pos += (int) ws_letters_end(bytes.at + pos, bytes.n - pos, invert, col->letters->table->ignores,
-										&places, &compared);
-			if (col->letters->doubted && told.doubted < 0 && from + (int) places < bytes.n)
-			{
-				told.doubted = told.columns;
-				told.ends = from + (int) places;
-			}
+										&compared);
 			if (compared)
 			{
 				told.what = WS_TOLD_COMPARED;
@@ -214,73 +207,50 @@ ws_key_told(const WsKeySpec *spec, WsEntry entry)
 	return told;
 }
 
-/* May bytes of a column from number `from` on be a guess, of those that letters are to tell? */
+/* May bytes behind the prefix be a guess, of a column from number `from` on whose letters were to tell it? */
 static bool
-letters_guess(const WsKeySpec *spec, int from)
+guesses_behind(const WsKeySpec *spec, int from)
 {
 	for (int c = from; c < spec->ncols; c++)
-		if (spec->cols[c].letters != NULL && spec->cols[c].letters->doubted)
+		if (spec->cols[c].letters != NULL && spec->cols[c].letters->strange)
 			return true;
 	return false;
 }
 
 /*
- * Sets the least and the greatest prefix that have the first `n` bytes of `bytes`, which is as long as any
- * key's beginning, and then bytes from `least` to `most`.
- */
-static void
-set_range(const WsKeySpec *spec, WsCertain *certain, uint8 *bytes, int n, uint8 least, uint8 most)
-{
-	memset(bytes + n, 0, WS_BEGINNING + WS_BEHIND_CODE - n);
-	bytes[n] = least;
-	certain->from = ws_beginnings_prefix(spec->beginnings, bytes);
-	memset(bytes + n, 0xFF, WS_BEGINNING + WS_BEHIND_CODE - n);
-	bytes[n] = most;
-	certain->to = ws_beginnings_prefix(spec->beginnings, bytes);
-}
-
-/*
  * What is certain of an entry's prefix.  Prefixes, whether they begin with a code or not, are in the order of
- * the key bytes that they tell; so those that have the same bytes in front of a guess are neighbours.  Where
- * only what ends a text's places is a guess, they have that, too, and not another place.
+ * the key bytes that they tell; so those that have the same bytes in front of a guess are neighbours.
  */
 WsCertain
 ws_key_certain(const WsKeySpec *spec, WsEntry entry)
 {
 	WsTold		told = ws_key_told(spec, entry);
 	ws_uint128	prefix = ws_entry_prefix(entry);
-	bool		ends = told.doubted >= 0;
-	WsCertain	certain = {.columns = ends ? told.doubted : told.columns, .from = prefix, .to = prefix};
-	int			n = ends ? told.ends : told.bytes;
-	bool		descending = spec->cols[Min(certain.columns, spec->ncols - 1)].descending;
-	uint8		least = ends && descending ? 0xFF ^ WS_END_COMPARED : 0;
-	uint8		most = ends && !descending ? WS_END_COMPARED : 0xFF;
+	WsCertain	certain = {.guessed = told.what == WS_TOLD_GUESSED, .columns = told.columns, .from = prefix,
+		.to = prefix};
 
-	certain.ends = ends;
-	certain.guessed = ends || told.what == WS_TOLD_GUESSED;
-	if (!certain.guessed && spec->guess && spec->lettered && told.what == WS_TOLD_IN_PART)
-		certain.guessed = certain.behind = letters_guess(spec, told.columns);
+	if (told.what == WS_TOLD_IN_PART && spec->guess && spec->lettered)
+		certain.guessed = certain.behind = guesses_behind(spec, told.columns);
 	if (!certain.guessed || certain.behind)
 		return certain;
-	if (spec->beginnings != NULL)
+	if (spec->beginnings == NULL)
+	{
+		ws_uint128	all = ws_prefix_mask(WS_PREFIX_BYTES);
+		ws_uint128	guess = all >> Min(told.coded + told.bytes * BITS_PER_BYTE,
+									   WS_PREFIX_BYTES * BITS_PER_BYTE);
+
+		certain.from = prefix & ~guess;
+		certain.to = prefix | guess;
+	}
+	else
 	{
 		Bytes		bytes;
 
 		(void) ws_beginnings_expand(spec->beginnings, prefix, bytes.at);
-		set_range(spec, &certain, bytes.at, n, least, most);
-	}
-	else
-	{
-		int			bits = WS_PREFIX_BYTES * BITS_PER_BYTE - told.coded - n * BITS_PER_BYTE;
-		ws_uint128	guess = bits > 0 ? ((ws_uint128) 1 << bits) - 1 : 0;
-
-		certain.from = prefix & ~guess;
-		certain.to = prefix | guess;
-		if (bits >= BITS_PER_BYTE)
-		{
-			certain.from |= (ws_uint128) least << (bits - BITS_PER_BYTE);
-			certain.to ^= (ws_uint128) (0xFF ^ most) << (bits - BITS_PER_BYTE);
-		}
+		memset(bytes.at + told.bytes, 0, sizeof(bytes.at) - told.bytes);
+		certain.from = ws_beginnings_prefix(spec->beginnings, bytes.at);
+		memset(bytes.at + told.bytes, 0xFF, sizeof(bytes.at) - told.bytes);
+		certain.to = ws_beginnings_prefix(spec->beginnings, bytes.at);
 	}
 	return certain;
 }

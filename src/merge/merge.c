@@ -394,7 +394,7 @@ prefetch_guessed(WsMerge *merge, WsEntry a, WsEntry b, WsCertain *certain)
 {
 	if (!ws_same_certainly(certain, b))
 		*certain = ws_key_certain(merge->spec, b);
-	if (!certain->guessed || !ws_same_certainly(certain, a) || ws_same_whole_key(merge->spec, certain, a, b))
+	if (!certain->guessed || !ws_same_certainly(certain, a))
 		return;
 	merge->rows->prefetch(merge->rows->store, ws_entry_pointer(a));
 	merge->rows->prefetch(merge->rows->store, ws_entry_pointer(b));
@@ -438,7 +438,7 @@ ws_merge_verify(WsMerge *merge)
 								 &ahead);
 			if (!ws_same_certainly(&certain, batch[i]))
 				certain = ws_key_certain(merge->spec, batch[i]);
-			if (!certain.guessed || (has_last && ws_same_whole_key(merge->spec, &certain, last, batch[i])))
+			if (!certain.guessed)
 				continue;
 			/* what is certain may tell them apart */
 			if (has_last && ws_same_certainly(&certain, last))

@@ -96,7 +96,7 @@ without_tildes(Datum x, bool below, char *out)
 	return PointerGetDatum(out);
 }
 
-/* Texts whose letters tell: if some are ignored, these count last, and perhaps in another order. */
+/* Texts whose letters tell: if some are ignored, these count last. */
 static int
 compare_letters(Datum x, Datum y)
 {
@@ -113,8 +113,7 @@ compare_letters(Datum x, Datum y)
 	cmp = compare_texts(without_tildes(x, false, a[0].bytes), without_tildes(y, false, b[0].bytes));
 	if (cmp != 0)
 		return cmp;
-	cmp = compare_texts(without_tildes(x, true, a[1].bytes), without_tildes(y, true, b[1].bytes));
-	return fake_guess_wrong > 0 ? -cmp : cmp;
+	return compare_texts(without_tildes(x, true, a[1].bytes), without_tildes(y, true, b[1].bytes));
 }
 
 static int

@@ -75,13 +75,13 @@ ws_transform(const WsTransform *transform, const char *text, Size n, Size wanted
 
 /* No column here has an alphabet, letters or a dictionary, and no key has codes of beginnings. */
 Size
-ws_letters_bytes(const WsKeyColumn *col, Datum value, Size skip, Size wanted, bool certain, uint8 *out, bool *plain)
+ws_letters_bytes(const WsKeyColumn *col, Datum value, Size skip, Size wanted, uint8 *out, bool *plain)
 {
 	exit(1);
 }
 
 Size
-ws_letters_end(const uint8 *bytes, Size n, uint8 invert, bool ignores, Size *places, bool *compared)
+ws_letters_end(const uint8 *bytes, Size n, uint8 invert, bool ignores, bool *compared)
 {
 	exit(1);
 }
