@@ -38,6 +38,7 @@
  *-------------------------------------------------------------------------
  */
 #include "index/index.h"
+#include "key/text.h"
 
 #include "miscadmin.h"
 #include "utils/memutils.h"

@@ -20,7 +20,7 @@
  * Only for databases of UTF-8.  Memory: 4 kB, in CurrentMemoryContext.  Nothing is raised.
  *-------------------------------------------------------------------------
  */
-#include "key/key.h"
+#include "key/text.h"
 
 #include "mb/pg_wchar.h"
 

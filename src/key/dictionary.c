@@ -30,6 +30,7 @@
  *-------------------------------------------------------------------------
  */
 #include "key/key.h"
+#include "key/text.h"
 
 #include "common/hashfn.h"
 #include "miscadmin.h"

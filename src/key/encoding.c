@@ -17,6 +17,7 @@
  *-------------------------------------------------------------------------
  */
 #include "key/key.h"
+#include "key/text.h"
 
 #include "access/nbtree.h"
 #include "utils/fmgroids.h"

@@ -8,18 +8,19 @@
  * version 2.1 (locale/weight.h, string/strcoll_l.c there).
  *
  * Where a level goes backward for some letters, strcoll puts off those that follow one another until it comes
- * to one for which it does not, or to the end.  In the first case it loses the last but one of them.  So in en_US
- * '48s' has two weights on the second level, and '4.8s', whose point is ignored and lost, three.
+ * to one for which it does not, or to the end.  In the first case it loses the last but one of them.  So in
+ * en_US '48s' has two weights on the second level, and '4.8s', whose point is ignored and lost, three.
  *
  * That is trusted only as far as strcoll confirms it: pairs of texts are compared by both.  If it does not,
- * it may have been mended: then they are compared once more, as if nothing was lost.  A library older than 2.28,
- * which has other orders, or one that is no GNU C library, is not asked.
+ * it may have been mended: then they are compared once more, as if nothing was lost.  A library older than
+ * 2.28, which has other orders, or one that is no GNU C library, is not asked.
  *
  * Memory: none.  Nothing is raised.
  *-------------------------------------------------------------------------
  */
-#include "key/key.h"
+#include "key/text.h"
 
+#include <ctype.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <string.h>
@@ -254,7 +255,7 @@ make_up(uint32 *random, char a[LONGEST + 1], char b[LONGEST + 1])
 				b[n++] = likely[*random >> 26 & 15];
 				break;
 			case 2:
-				b[n++] = (char) (a[i] >= 'A' && (a[i] & 0x1F) > 0 && (a[i] & 0x1F) <= 26 ? a[i] ^ 0x20 : a[i]);
+				b[n++] = (char) (isalpha((unsigned char) a[i]) ? a[i] ^ 0x20 : a[i]);
 				continue;
 		}
 		if (n < LONGEST)
@@ -303,7 +304,7 @@ ws_glibc_facts(locale_t locale, WsLetterFacts *facts)
 		if (t.first[first] < 0)
 			read_list(&t, first, facts);
 	for (int i = 0; i < WS_LETTER_PAIRS; i++)
-		take_pair(facts, ws_letter_pairs[i], &facts->pair[i]);
+		take_pair(facts, ws_letter_pair(i), &facts->pair[i]);
 	for (int c = FIRST_PLAIN; c < END_PLAIN; c++)
 		if (!facts->letter[c].known || facts->letter[c].joined)
 			return false;

@@ -10,7 +10,7 @@
  * Memory: a copy of the beginning, in the caller's context.  Nothing is raised but by detoasting.
  *-------------------------------------------------------------------------
  */
-#include "key/key.h"
+#include "key/text.h"
 
 /* Bytes that are kept of a beginning at most. */
 #define MOST_COMMON		((Size) 255)

@@ -12,7 +12,7 @@
  * one must not come to functions of another.
  *-------------------------------------------------------------------------
  */
-#include "key/key.h"
+#include "key/text.h"
 
 #include "mb/pg_wchar.h"
 #include "port/pg_bswap.h"
@@ -254,7 +254,7 @@ ws_icu_facts(const WsIcu *icu, WsLetterFacts *facts)
 			take_weights(icu, two, 2, &facts->letter[i]);
 	}
 	for (int i = 0; i < WS_LETTER_PAIRS; i++)
-		take_weights(icu, ws_letter_pairs[i], 2, &facts->pair[i]);
+		take_weights(icu, ws_letter_pair(i), 2, &facts->pair[i]);
 	return true;
 }
 

@@ -25,7 +25,6 @@
 #ifndef WS_KEY_H
 #define WS_KEY_H
 
-#include <locale.h>
 #include <sys/socket.h>
 
 #include "entry.h"
@@ -248,8 +247,6 @@ typedef struct WsKeyRows
 	Size		kept;
 } WsKeyRows;
 
-struct WsLetterFacts;			/* lettertable.c */
-
 /* ---- keyspec.c ---- */
 extern WsKeySpec *ws_keyspec_create(TupleDesc desc, int ncols, const AttrNumber *attnos,
 									const Oid *sortops, const Oid *collations,
@@ -269,145 +266,6 @@ extern SortSupport ws_nested_create(Oid proc, Oid type, Oid collation);
 
 /* ---- collation.c: whose collation it is ---- */
 extern char ws_collation_provider(Oid collation, char **name);
-
-/* ---- transform.c: guesses at the order of text ---- */
-#define WS_TRANSFORMED	1024	/* bytes of a transformed text at most */
-#define WS_LEVEL_END	1		/* behind its weights of the first level, in ICU and most locales of libc */
-
-typedef struct WsTransform WsTransform;
-
-extern bool ws_collation_is_bytes(Oid collation);
-extern bool ws_transformable(Oid collation);
-extern WsTransform *ws_transform_create(Oid collation);
-extern WsTransform *ws_transform_of_icu(const struct WsIcu *icu, Oid collation);
-extern Size ws_transform(const WsTransform *transform, const char *text, Size n,
-						 Size wanted, char *out);
-extern const char *ws_transform_name(const WsTransform *transform);
-extern bool ws_transform_facts(const WsTransform *transform, struct WsLetterFacts *facts);
-
-/* ---- glibc.c: what libc's tables say of letters ---- */
-extern bool ws_glibc_facts(locale_t locale, struct WsLetterFacts *facts);
-
-/* ---- guess.c: the same where texts begin alike ---- */
-typedef struct WsGuess
-{
-	const WsKeyColumn *col;
-	char	   *beginning;
-	Size		common;			/* bytes of it that texts have in common */
-} WsGuess;
-
-extern void ws_guess_begin(WsGuess *guess, const WsKeyColumn *col, Datum value);
-extern void ws_guess_add(WsGuess *guess, Datum value);
-extern void ws_guess_window(const WsGuess *guess, Datum value, Size wanted, uint8 *out);
-extern void ws_guess_of(const WsKeyColumn *col, Datum value, Size wanted, uint8 *out);
-
-/* ---- alphabet.c: the same from letters alone ---- */
-#define WS_LETTERS		0x180	/* code points that have places: ASCII, Latin-1, Latin Extended-A */
-#define WS_LETTER_PLACES	2	/* of a letter at most */
-
-typedef struct WsAlphabet WsAlphabet;
-
-extern WsAlphabet *ws_alphabet_create(const WsTransform *transform);
-extern int	ws_alphabet_weights(const WsAlphabet *alphabet);
-extern const uint8 *ws_alphabet_letter(const WsAlphabet *alphabet, int letter);
-extern Size ws_alphabet_places(const WsAlphabet *alphabet, const char *text, Size n, Size wanted,
-							   uint8 *out);
-
-/* ---- icu.c: abbreviated keys of text under collations of ICU ---- */
-typedef struct WsIcu WsIcu;
-
-extern WsIcu *ws_icu_create(Oid collation);
-extern bool ws_icu_key(const WsIcu *icu, const char *text, Size n, uint64 *key);
-extern Size ws_icu_bytes(const WsIcu *icu, const char *text, Size n, Size wanted, char *out);
-extern const void *ws_icu_collator(const WsIcu *icu);
-extern bool ws_icu_facts(const WsIcu *icu, struct WsLetterFacts *facts);
-extern void ws_icu_failed(void) __attribute__((noreturn));
-extern Size ws_icu_length(const WsKeyColumn *col, const char *text, Size n);
-extern Datum ws_icu_abbreviate(Datum original, SortSupport ssup);
-
-/* ---- letters.c: key bytes of text, letter by letter ---- */
-/* What ends the places of a text's letters. */
-#define WS_END_SKIPS	1		/* how many have been skipped follows, and then one of the next two */
-#define WS_END_SMALL	2		/* none is a capital */
-#define WS_END_CASES	3		/* a bit for each follows, which says whether it is */
-#define WS_END_COMPARED	4		/* the comparator tells the rest */
-#define WS_SHIFT		4		/* of places, so that they are above these */
-
-/* What its letters tell of a text's order. */
-typedef enum WsLettered
-{
-	WS_LETTERS_PLAIN,			/* all */
-	WS_LETTERS_ACCENTED,		/* all but for accents and case */
-	WS_LETTERS_STRANGE			/* nothing for certain */
-} WsLettered;
-
-/* Of a collation, what each letter tells. */
-typedef struct WsLetterTable
-{
-	uint8		places[WS_LETTERS][WS_LETTER_PLACES];	/* and WS_SHIFT; 0: none */
-	uint8		lettered[WS_LETTERS];	/* what a text is that has it */
-	bool		capital[128];
-	uint8		ignored[128];	/* its rank among those that only the last level counts; 0: it has a place */
-	bool		ignores;		/* there are such */
-	bool		backward[128];	/* the second level goes backward, and skips one of several such */
-} WsLetterTable;
-
-/* Of a column. */
-typedef struct WsLetters
-{
-	const WsLetterTable *table;
-	WsKeySpec  *spec;			/* whose column this is of */
-	bool		strange;		/* there has been a strange text: all bytes are a guess */
-} WsLetters;
-
-/* The letter at the beginning of a text in UTF-8, and its bytes; WS_LETTERS for one that is none of them. */
-static inline int
-ws_letter_at(const uint8 *text, Size n, Size *bytes)
-{
-	*bytes = 1;
-	if (text[0] < 0x80)
-		return text[0];
-	if ((text[0] & 0xE0) != 0xC0 || n < 2)
-		return WS_LETTERS;
-	*bytes = 2;
-	return Min((text[0] & 0x1F) << 6 | (text[1] & 0x3F), WS_LETTERS);
-}
-
-extern WsLettered ws_letters_of(const WsLetterTable *table, const WsKeyColumn *col, Datum value);
-extern Size ws_letters_bytes(const WsKeyColumn *col, Datum value, Size skip, Size wanted, uint8 *out,
-							 bool *plain);
-extern Size ws_letters_end(const uint8 *bytes, Size n, uint8 invert, bool ignores, bool *compared);
-extern void ws_letters_look(const WsKeyColumn *col, Datum value);
-extern bool ws_letters_tell(const WsKeyColumn *col, Datum value);
-
-/* ---- lettertable.c: what the letters of a collation tell ---- */
-#define WS_LETTER_LEVELS	4
-#define WS_LETTER_WEIGHT	24	/* bytes of a letter's weight on one level at most */
-
-/* What a letter, or two, weigh on each level: bytes that are compared as memcmp does. */
-typedef struct WsLetterWeights
-{
-	uint8		n[WS_LETTER_LEVELS];
-	uint8		bytes[WS_LETTER_LEVELS][WS_LETTER_WEIGHT];
-	bool		known;			/* what its weights are */
-	bool		joined;			/* it may count together with letters before or behind it */
-	bool		several;		/* it may have several weights on the first level */
-	bool		backward;		/* its second level goes backward, and is confused by that */
-} WsLetterWeights;
-
-/* Two letters that weigh as much as one, in some collations. */
-#define WS_LETTER_PAIRS	4
-
-extern const char ws_letter_pairs[WS_LETTER_PAIRS][3];
-
-/* What a collation says of letters. */
-typedef struct WsLetterFacts
-{
-	WsLetterWeights letter[WS_LETTERS];
-	WsLetterWeights pair[WS_LETTER_PAIRS];
-} WsLetterFacts;
-
-extern const WsLetterTable *ws_letter_table(const WsKeyColumn *col, bool make);
 
 /* ---- dictionary.c: codes of values whose comparison is dear ---- */
 typedef struct WsDictionary WsDictionary;

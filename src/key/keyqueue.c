@@ -13,6 +13,7 @@
  *-------------------------------------------------------------------------
  */
 #include "key/key.h"
+#include "key/text.h"
 #include "os/os.h"
 
 #define BLOCKS		4

@@ -8,6 +8,7 @@
  *-------------------------------------------------------------------------
  */
 #include "key/key.h"
+#include "key/text.h"
 
 #include "catalog/pg_type.h"
 #include "mb/pg_wchar.h"

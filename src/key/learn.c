@@ -14,6 +14,7 @@
  *-------------------------------------------------------------------------
  */
 #include "key/key.h"
+#include "key/text.h"
 
 #include "miscadmin.h"
 #include "utils/memutils.h"

@@ -1,8 +1,9 @@
 /*-------------------------------------------------------------------------
  * learntext.c - how the order of a column of text is told, or guessed, told from the first rows.
  *
- * Where letters tell the order of the first rows' texts, key bytes are made of them (letters.c).  The rest is about the first column of a key whose values neither bytes nor codes tell.  If it is text of libc
- * or ICU, its key bytes may be
+ * Where letters tell the order of the first rows' texts, key bytes are made of them (letters.c).  The rest
+ * is about the first column of a key whose values neither bytes nor codes tell.  If it is text of libc or
+ * ICU, its key bytes may be
  *
  *  - nothing at all, if the columns before it tell most rows apart;
  *  - the places of its letters (alphabet.c), perhaps with codes of what many of them begin with: if that puts
@@ -11,6 +12,7 @@
  *	  (guess.c); for libc, what strxfrm makes of the rest.
  */
 #include "key/key.h"
+#include "key/text.h"
 
 #include "miscadmin.h"
 

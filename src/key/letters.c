@@ -8,13 +8,14 @@
  * second level are accents, on the third is case; on a fourth, libc counts what it has ignored before, which
  * are blanks and punctuation.  So
  *
- *	- a *plain* text, of printable ASCII, has nothing on the second level.  Its key bytes are the places of its
- *	  letters; an end; if there are capitals, a bit for each place; and if the collation ignores letters,
- *	  between which others they are.  They tell its order wholly: texts with the same bytes are the same.
- *	- an *accented* text has letters of Latin-1 and Latin Extended-A, too, which have weights of their own on
- *	  the first level, or those of plain letters and more than these on the second.  Its key bytes are its
- *	  places, and an end that is above the others: plain texts with the same places come before it.  What
- *	  tells it from other accented texts is left to the comparator.
+ *	- a *plain* text, of printable ASCII, has nothing on the second level.  Its key bytes are the places of
+ *	  its letters; an end; if there are capitals, a bit for each place; and if the collation ignores
+ *	  letters, between which others they are.  They tell its order wholly: texts with the same bytes are
+ *	  the same.
+ *	- an *accented* text has letters of Latin-1 and Latin Extended-A, too, which have weights of their own
+ *	  on the first level, or those of plain letters and more than these on the second.  Its key bytes are
+ *	  its places, and an end that is above the others: plain texts with the same places come before it.
+ *	  What tells it from other accented texts is left to the comparator.
  *	- every other text is *strange*: it has other letters, or such as count together with those before them,
  *	  or that differ from plain ones in what is case there.  As soon as one has come, the key bytes of the
  *	  column are but a guess for the rest of the sort: they have the same form, with the places that
@@ -34,7 +35,7 @@
  * detoasting.
  *-------------------------------------------------------------------------
  */
-#include "key/key.h"
+#include "key/text.h"
 
 #define FIRST_PLAIN		0x20
 #define MOST_GUESSED	512		/* bytes of a strange text */

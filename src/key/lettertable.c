@@ -5,11 +5,11 @@
  * others (icu.c, glibc.c).  Here it is found out whether the weights are such as letters.c relies on:
  *
  *	- No letters of ASCII count together, as ch does in Czech and aa in Danish.
- *	- Of two plain letters, the one with the greater place weighs more on the first level, and those with the
- *	  same place are a small letter and its capital, which weighs more on the third.  All plain letters weigh
- *	  the same on the second, and all that are no capitals on the third.
- *	- A letter that is ignored on these levels weighs less on the fourth than all that are not, and no two of
- *	  them weigh the same.
+ *	- Of two plain letters, the one with the greater place weighs more on the first level, and those with
+ *	  the same place are a small letter and its capital, which weighs more on the third.  All plain letters
+ *	  weigh the same on the second, and all that are no capitals on the third.
+ *	- A letter that is ignored on these levels weighs less on the fourth than all that are not, and no two
+ *	  of them weigh the same.
  *
  * If one of these is not so, letters of the collation tell nothing, and text is guessed (learntext.c).
  * Letters that are not plain make a text accented or strange, as letters.c says.
@@ -18,7 +18,7 @@
  * 1.5 kB a collation.  Nothing is raised.
  *-------------------------------------------------------------------------
  */
-#include "key/key.h"
+#include "key/text.h"
 
 #include "utils/memutils.h"
 
@@ -34,8 +34,6 @@
 #define ACCENTS			1
 #define CASE			2
 #define LAST			3
-
-const char	ws_letter_pairs[WS_LETTER_PAIRS][3] = {"ae", "ss", "ij", "oe"};
 
 /* What is known of a collation. */
 typedef struct Known
@@ -184,7 +182,7 @@ is_accented(const WsLetterFacts *facts, const WsLetterTable *table, int letter)
 		plain = &facts->letter[(int) first];
 	else
 		for (int i = 0; i < WS_LETTER_PAIRS; i++)
-			if (ws_letter_pairs[i][0] == first && ws_letter_pairs[i][1] == plain_at(table, places[1]))
+			if (ws_letter_pair(i)[0] == first && ws_letter_pair(i)[1] == plain_at(table, places[1]))
 				plain = &facts->pair[i];
 	return plain != NULL && plain->known && compare_level(w, plain, FIRST) == 0 &&
 		compare_level(w, plain, ACCENTS) > 0;

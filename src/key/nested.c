@@ -33,6 +33,7 @@
  *-------------------------------------------------------------------------
  */
 #include "key/key.h"
+#include "key/text.h"
 
 #include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"

@@ -35,6 +35,7 @@
  *-------------------------------------------------------------------------
  */
 #include "key/key.h"
+#include "key/text.h"
 
 #include "fmgr.h"
 #include "key/fixed.h"
@@ -360,8 +361,8 @@ ws_value_bytes(const WsKeyColumn *col, Datum value, Size n, uint8 *out)
 }
 
 /*
- * What ws_key_bytes does, for the columns from number `from` on; without the bytes of letters that are a guess
- * if these are to be certain.
+ * What ws_key_bytes does, for the columns from number `from` on; without the bytes of letters that are a
+ * guess if these are to be certain.
  */
 static inline Size
 key_bytes(const WsKeySpec *spec, int from, const Datum *values, const bool *isnull, Size skip, Size n,

@@ -11,6 +11,7 @@
  *-------------------------------------------------------------------------
  */
 #include "key/key.h"
+#include "key/text.h"
 
 /* The bytes of a key that a prefix tells. */
 typedef struct Bytes

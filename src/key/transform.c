@@ -14,7 +14,7 @@
  * The locale is opened by name, and belongs to the memory context.
  *-------------------------------------------------------------------------
  */
-#include "key/key.h"
+#include "key/text.h"
 
 #include <langinfo.h>
 #include <locale.h>

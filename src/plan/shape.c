@@ -25,6 +25,7 @@
 #include "catalog/pg_statistic.h"
 #include "exec/request.h"
 #include "key/key.h"
+#include "key/text.h"
 #include "miscadmin.h"
 #include "optimizer/clauses.h"
 #include "optimizer/cost.h"

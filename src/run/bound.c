@@ -86,7 +86,7 @@ set_limit(WsBound *b, const WsKeySpec *spec, WsEntry entry)
 	b->first_out = ws_entry_make(complete ? last : last + 1, 0);
 }
 
-/* If some of what prefixes tell has become a guess, the limit is the last prefix with the same certain bytes. */
+/* Where what prefixes tell has become a guess, the limit is the last one with the same certain bytes. */
 void
 ws_bound_doubt(WsBound *b, const WsKeySpec *spec)
 {

@@ -17,6 +17,7 @@
 #include "access/htup_details.h"
 #include "mb/pg_wchar.h"
 
+#include "key/text.h"
 #include "store/batch.h"
 
 int			fake_guess_wrong;

@@ -4,6 +4,8 @@
  * Behind unit.h.  With what these parts call of the server and of parts that are not there.
  *-------------------------------------------------------------------------
  */
+#include "key/text.h"
+
 /* The server's part: nothing here is toasted, errors end the test. */
 struct varlena *
 pg_detoast_datum_packed(struct varlena *v)

@@ -6,7 +6,7 @@
  */
 #include "server.c"
 #include "unit.h"
-#include "key/key.h"
+#include "key/text.h"
 #include "mb/pg_wchar.h"
 
 static long transformed;

@@ -10,7 +10,7 @@
  */
 #include "server.c"
 #include "unit.h"
-#include "key/key.h"
+#include "key/text.h"
 #include "mb/pg_wchar.h"
 #include "utils/pg_locale.h"
 
