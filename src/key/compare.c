@@ -6,11 +6,14 @@
  * columns that have an encoding they agree with the order of the key bytes.
  * Returned is the order of the keys only, never of the pointers.
  *
+ * Where letters tell the order of texts, these are compared by them, which takes a tenth of the time of
+ * strcoll; what they leave equal is not.
+ *
  * These run once a tie, on rows that have been put away; they allocate only
  * where a value is toasted.
  *-------------------------------------------------------------------------
  */
-#include "key/key.h"
+#include "key/text.h"
 
 /*
  * Compares the key columns from number `from_col` (from 0) on.  Values are
@@ -23,11 +26,15 @@ ws_key_compare(const WsKeySpec *spec, int from_col,
 {
 	for (int i = from_col; i < spec->ncols; i++)
 	{
-		int			att = spec->cols[i].attno - 1;
-		int			cmp = ApplySortComparator(avalues[att], anull[att],
-											  bvalues[att], bnull[att],
-											  &spec->compare[i]);
+		const WsKeyColumn *col = &spec->cols[i];
+		int			att = col->attno - 1;
+		int			cmp;
 
+		if (col->letters != NULL && !col->letters->strange && !anull[att] && !bnull[att] &&
+			ws_letters_compare(col, avalues[att], bvalues[att], &cmp))
+			cmp = col->descending ? -cmp : cmp;
+		else
+			cmp = ApplySortComparator(avalues[att], anull[att], bvalues[att], bnull[att], &spec->compare[i]);
 		if (cmp != 0)
 			return cmp;
 	}

@@ -379,8 +379,8 @@ ws_key_tells_all(const WsKeySpec *spec)
 /* The first column of a row whose order bytes do not tell: ws_key_window has returned WS_KEY_UNBOUNDED. */
 extern int	ws_key_compared_column(const WsKeySpec *spec, const Datum *values, const bool *isnull);
 extern bool ws_key_can_learn(const WsKeySpec *spec, const WsKeyRows *rows);
-extern Size ws_key_learn(WsKeySpec *spec, const WsKeyRows *rows, WsEntry *entries, Size n, Size most,
-						 Size spare, WsAccount *account);
+extern Size ws_key_learn(WsKeySpec *spec, const WsKeyRows *rows, WsEntry *entries, Size n, double expected,
+						 Size most, Size spare, WsAccount *account);
 extern void ws_key_forget(WsKeySpec *spec);
 
 /* What EXPLAIN says of it. */
@@ -402,6 +402,7 @@ typedef struct WsLearning
 	const WsKeyRows *rows;
 	WsEntry    *entries;		/* of the first rows */
 	Size		n;
+	double		expected;		/* rows in all */
 	Size		most;			/* bytes of codes of beginnings */
 	Size		spare;			/* bytes that may be taken meanwhile, */
 	WsAccount  *account;		/* and are counted here */
@@ -462,6 +463,7 @@ ws_inet_network_bytes(uint8 family, uint8 bits)
 
 extern WsEntry ws_key_entry(const WsKeySpec *spec, const Datum *values,
 							const bool *isnull, uint64 pointer);
+extern void ws_key_look(const WsKeySpec *spec, const Datum *values, const bool *isnull);
 extern ws_uint128 ws_value_bits(const WsKeyColumn *col, Datum value);
 extern Size ws_value_bytes(const WsKeyColumn *col, Datum value, Size n, uint8 *out);
 extern Size ws_key_bytes(const WsKeySpec *spec, const Datum *values, const bool *isnull, Size skip,

@@ -223,18 +223,19 @@ fits(const WsKeySpec *spec, int code_bytes)
 
 /*
  * Gives columns a dictionary each, and what keys begin with codes, of `most` bytes together at most, if the
- * first rows of a sort, which have these `n` entries, say that it pays; says how texts are guessed; and
+ * first rows of a sort, which have these `n` entries, of `expected` rows, say that it pays; says how texts are guessed; and
  * gives the entries their prefixes.  All that is allocated belongs to CurrentMemoryContext.  Meanwhile
  * `spare` bytes more may be taken, which are counted in `account`.  Returns the bytes that dictionaries and
  * codes may come to take.
  */
 Size
-ws_key_learn(WsKeySpec *spec, const WsKeyRows *rows, WsEntry *entries, Size n, Size most,
-			 Size spare, WsAccount *account)
+ws_key_learn(WsKeySpec *spec, const WsKeyRows *rows, WsEntry *entries, Size n, double expected,
+			 Size most, Size spare, WsAccount *account)
 {
 	MemoryContext context = CurrentMemoryContext;
 	MemoryContext work = AllocSetContextCreate(context, "WiscSort learning", ALLOCSET_SMALL_SIZES);
-	WsLearning	l = {spec, rows, entries, n, most, spare, account, context, NULL};
+	WsLearning	l = {spec, rows, entries, n, Max(expected, (double) n), most, spare, account, context,
+	NULL};
 	bool		goes_on = true;
 	Size		bytes = 0;
 	int			columns = 0;

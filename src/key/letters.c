@@ -393,3 +393,82 @@ ws_letters_tell(const WsKeyColumn *col, Datum value)
 {
 	return !col->letters->strange && ws_letters_of(col->letters->table, col, value) == WS_LETTERS_PLAIN;
 }
+
+/* The places of a text, one after the other. */
+typedef struct Reading
+{
+	const uint8 *text;
+	Size		n;
+	Size		pos;
+	uint8		second;			/* of the last letter, if that is still to come */
+} Reading;
+
+/* The next one, or 0 at the end. */
+static inline uint8
+next_place(const WsLetterTable *table, Reading *r)
+{
+	uint8		second = r->second;
+	Size		bytes;
+
+	r->second = 0;
+	if (second != 0)
+		return second;
+	while (r->pos < r->n)
+	{
+		const uint8 *places = table->places[ws_letter_at(r->text + r->pos, r->n - r->pos, &bytes)];
+
+		r->pos += bytes;
+		if (places[0] == 0)
+			continue;
+		r->second = places[1];
+		return places[0];
+	}
+	return 0;
+}
+
+/* Bytes that two texts begin with alike, in whole letters. */
+static Size
+alike(const Reading *a, const Reading *b)
+{
+	Size		n = Min(a->n, b->n);
+	Size		i = 0;
+
+	while (i + sizeof(uint64) <= n && memcmp(a->text + i, b->text + i, sizeof(uint64)) == 0)
+		i += sizeof(uint64);
+	while (i < n && a->text[i] == b->text[i])
+		i++;
+	while (i > 0 && ((i < a->n && (a->text[i] & 0xC0) == 0x80) || (i < b->n && (b->text[i] & 0xC0) == 0x80)))
+		i--;
+	return i;
+}
+
+/*
+ * Orders two values of a column of which no text that has come is strange, as an ascending one; sets *cmp.
+ * False if they are not told by what they weigh on the first level, or are not in line.
+ */
+bool
+ws_letters_compare(const WsKeyColumn *col, Datum x, Datum y, int *cmp)
+{
+	const struct varlena *v = (struct varlena *) DatumGetPointer(x);
+	const struct varlena *w = (struct varlena *) DatumGetPointer(y);
+	Reading		a = {.text = (const uint8 *) VARDATA_ANY(v)};
+	Reading		b = {.text = (const uint8 *) VARDATA_ANY(w)};
+	uint8		place;
+	uint8		other;
+
+	if (VARATT_IS_EXTERNAL(v) || VARATT_IS_COMPRESSED(v) || VARATT_IS_EXTERNAL(w) || VARATT_IS_COMPRESSED(w))
+		return false;
+	a.n = ws_icu_length(col, VARDATA_ANY(v), VARSIZE_ANY_EXHDR(v));
+	b.n = ws_icu_length(col, VARDATA_ANY(w), VARSIZE_ANY_EXHDR(w));
+	a.pos = b.pos = alike(&a, &b);
+	*cmp = 0;
+	if (a.pos == a.n && b.pos == b.n)
+		return true;
+	do
+	{
+		place = next_place(col->letters->table, &a);
+		other = next_place(col->letters->table, &b);
+	} while (place == other && place != 0);
+	*cmp = (place > other) - (place < other);
+	return *cmp != 0;
+}

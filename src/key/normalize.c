@@ -498,9 +498,9 @@ ranged_prefix(const WsKeySpec *spec, const Datum *values, const bool *isnull)
 	return prefix << left | window_prefix(window) >> (WS_PREFIX_BYTES * BITS_PER_BYTE - left);
 }
 
-/* Looks at all texts whose letters are to tell their order, as the bytes of some are not asked for. */
-static void
-look_at_letters(const WsKeySpec *spec, const Datum *values, const bool *isnull)
+/* Looks at all texts of a row whose letters are to tell their order, as the bytes of some are not asked for. */
+void
+ws_key_look(const WsKeySpec *spec, const Datum *values, const bool *isnull)
 {
 	for (int i = 0; i < spec->ncols; i++)
 	{
@@ -527,7 +527,7 @@ ws_key_entry(const WsKeySpec *spec, const Datum *values, const bool *isnull,
 		return ws_entry_make(exact_prefix(spec, values, isnull), pointer);
 	/* the first column's bytes are asked for, unless others have codes instead */
 	if (spec->lettered && (spec->ncols > 1 || spec->ranges != NULL))
-		look_at_letters(spec, values, isnull);
+		ws_key_look(spec, values, isnull);
 	if (spec->ranges != NULL)
 		return ws_entry_make(ranged_prefix(spec, values, isnull), pointer);
 	if (spec->beginnings != NULL)

@@ -122,6 +122,7 @@ extern Size ws_letters_bytes(const WsKeyColumn *col, Datum value, Size skip, Siz
 extern Size ws_letters_end(const uint8 *bytes, Size n, uint8 invert, bool ignores, bool *compared);
 extern void ws_letters_look(const WsKeyColumn *col, Datum value);
 extern bool ws_letters_tell(const WsKeyColumn *col, Datum value);
+extern bool ws_letters_compare(const WsKeyColumn *col, Datum x, Datum y, int *cmp);
 
 /* ---- lettertable.c: what the letters of a collation tell ---- */
 #define WS_LETTER_LEVELS	4

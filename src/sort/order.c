@@ -34,7 +34,7 @@ struct WsOrder
 	const WsSorter *sorter;
 	MemoryContext context;		/* of all this */
 	MemoryContext work;			/* what comparators leave */
-	Datum	   *last;			/* key columns of the last row */
+	Datum	   *last;			/* key columns of the last row, by attno - 1 */
 	bool	   *last_null;
 	char	   *bytes;			/* of those that are not passed by value */
 	Size		allocated;
@@ -58,8 +58,8 @@ ws_order_create(const WsSorter *sorter)
 	order->sorter = sorter;
 	order->context = context;
 	order->work = AllocSetContextCreate(context, "WiscSort order work", ALLOCSET_SMALL_SIZES);
-	order->last = palloc0(spec->ncols * sizeof(Datum));
-	order->last_null = palloc0(spec->ncols * sizeof(bool));
+	order->last = palloc0(spec->last_attno * sizeof(Datum));
+	order->last_null = palloc0(spec->last_attno * sizeof(bool));
 	MemoryContextSwitchTo(old);
 	return order;
 }
@@ -121,13 +121,13 @@ remember(WsOrder *order, WsAccount *account, const Datum *values, const bool *is
 		int			att = spec->cols[c].attno - 1;
 		Size		bytes;
 
-		order->last_null[c] = isnull[att];
-		order->last[c] = values[att];
+		order->last_null[att] = isnull[att];
+		order->last[att] = values[att];
 		if (isnull[att] || spec->cols[c].byval)
 			continue;
 		bytes = value_bytes(&spec->cols[c], values[att]);
 		memcpy(to, DatumGetPointer(values[att]), bytes);
-		order->last[c] = PointerGetDatum(to);
+		order->last[att] = PointerGetDatum(to);
 		to += MAXALIGN(bytes);
 	}
 	return true;
@@ -139,16 +139,9 @@ is_less(const WsOrder *order, const Datum *values, const bool *isnull)
 {
 	const WsKeySpec *spec = order->sorter->spec;
 
-	for (int c = 0; c < spec->ncols; c++)
-	{
-		int			att = spec->cols[c].attno - 1;
-		int			cmp = ApplySortComparator(order->last[c], order->last_null[c],
-										  values[att], isnull[att], &spec->compare[c]);
-
-		if (cmp != 0)
-			return cmp > 0;
-	}
-	return false;
+	if (spec->lettered)
+		ws_key_look(spec, values, isnull);
+	return ws_key_compare(spec, 0, order->last, order->last_null, values, isnull) > 0;
 }
 
 /* Has another row a key that is not less than that of the last one, which it becomes if it is `kept`? */

@@ -278,7 +278,7 @@ learn_table(void *arg)
 	entries = (WsEntry *) TYPEALIGN(16, (uintptr_t) entries);
 	for (Size i = 0; i < table.n; i++)
 		entries[i] = ws_entry_make(0, i);
-	(void) ws_key_learn(spec, &table.keys, entries, table.n, 1 << 20, 1 << 20, &account);
+	(void) ws_key_learn(spec, &table.keys, entries, table.n, 0, 1 << 20, 1 << 20, &account);
 	has_dictionary = false;
 	for (int i = 0; i < spec->ncols; i++)
 		has_dictionary |= spec->cols[i].dictionary != NULL;
