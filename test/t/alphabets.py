@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Text of several languages, guessed by the places of its letters: also where letters count together, where
-one counts as two, where a letter is new, and where the first rows do not show any of that."""
+"""Text of several languages, told or guessed by its letters: also where letters count together, where one
+counts as two, where a letter is new, and where the first rows do not show any of that."""
 
 import os
 import tempfile
@@ -10,7 +10,8 @@ from common import check, healthy, rows, session, skip, uses
 from locales import make_locale
 
 LOCALES = ['de_DE', 'sv_SE', 'ja_JP', 'cs_CZ', 'hu_HU', 'da_DK', 'fr_CA']
-ICU = ['sv-x-icu', 'cs-x-icu', 'und-x-icu']
+ICU = ['sv-x-icu', 'cs-x-icu', 'und-x-icu', 'de-x-icu']
+UNTOLD = ['cs_CZ', 'hu_HU', 'da_DK', 'cs-x-icu', 'ja_JP', 'fr_CA']    # letters that count together, other orders
 WORD = "translate(substr(md5(i::text), 1, 4 + i %% 5), '0123456789', '%s')"
 TEXTS = {
     'words': WORD % 'ghijklmnop',
@@ -22,6 +23,13 @@ TEXTS = {
     'paths of two cases': "'/srv/' || CASE i % 2 WHEN 0 THEN 'Data/' ELSE 'data/' END || i * 7919 % 5000",
     'other letters': "substr('aйяあ漢–“€z', 1 + i % 9, 1) || i * 7919 % 50 || substr('жñ—¼', 1 + i % 4, 1) || i % 90",
     'letters that weigh nothing': "'item' || repeat(chr(1 + i % 3), i % 4) || i * 7919 % 3000 || chr(173) || i % 9",
+    'digits and punctuation': "substr(md5(i::text), 1, 2) || (ARRAY['-', ' ', '.', '', '_', '4.8', '48', '$', '$/'])"
+                              "[1 + i % 9] || substr(md5((i + 7)::text), 1, 2)",
+    'punctuation behind and in front': "substr('.. -', 1, i % 5) || (ARRAY['ab', 'Ab', 'a.b', 'a4', 'a-4'])[1 + i % 5]"
+                                       " || (i * 7919 % 40) || left(', --', greatest(i % 7 - 2, 0))",
+    'plain, and one that is strange, later': "CASE WHEN i = 17777 THEN 'жук' ELSE " + WORD % 'ghijklmnoP' + ' END',
+    'accents, later': "CASE WHEN i > 17000 THEN translate(" + WORD % 'ghijklmnoP' + ", 'aeo', 'áéö') ELSE "
+                      + WORD % 'ghijklmnoP' + ' END',
     'letters that count together, later': "CASE WHEN i > 17000 THEN substr('chaa', 1 + 2 * (i % 2), 2) ELSE 'b' END"
                                           ' || ' + WORD % 'ghijklmnop',
     # each run is in order, but not all together
@@ -34,12 +42,31 @@ ORDERS = ['t, i', 't DESC NULLS LAST, i', 'n, p, i', 'n DESC, t, i']
 SETTINGS = [{'work_mem': '64kB', 'wiscsort.sort_threads': '0'}, {'work_mem': '256kB'}, {'work_mem': '1MB'}]
 
 
-def compare(cluster, name):
+def learn_letters(cur, collation):
+    """Has the session find out what the collation says of its letters: more rows than the tests'."""
+    cur.execute('SELECT count(*) FROM (SELECT md5(i::text) COLLATE "%s" FROM generate_series(1, 20000) i ORDER BY 1'
+                ' OFFSET 0) s' % collation)
+
+
+def told(cluster, collation, name):
+    """Are collations told by letters that are to be?"""
+    if common.options.core:
+        return
+    cur = session(cluster, work_mem='1MB')
+    cur.execute('EXPLAIN (ANALYZE, VERBOSE, FORMAT JSON) SELECT md5(i::text) COLLATE "%s" FROM generate_series(1, 20000) i'
+                ' ORDER BY 1' % collation)
+    node = cur.fetchone()[0][0]['Plan']
+    check((node.get('Lettered Columns', 0) > 0) == (name not in UNTOLD), 'letters of ' + name, node)
+    cur.connection.close()
+
+
+def compare(cluster, name, collation):
     for number, order in enumerate(ORDERS):
         query = 'SELECT i, t FROM x ORDER BY ' + order
         wanted = rows(common.core(cluster), query)
         settings = SETTINGS[number % len(SETTINGS)]
         cur = session(cluster, **({'work_mem': settings['work_mem']} if common.options.core else settings))
+        learn_letters(cur, collation)
         uses(cur, query)
         check(rows(cur, query) == wanted, '%s by %s, %s' % (name, order, settings['work_mem']), settings)
         cur.connection.close()
@@ -60,12 +87,15 @@ def several():
                 cur.execute('CREATE TABLE s AS SELECT i, i % 10 AS n, ' + text + ' AS v'
                             ' FROM generate_series(1, ' + ('20000' if 'later' in name else '5000') + ') i')
                 for collation in made + ICU:
+                    sql = collation.lower() if collation in made else collation
                     cur.execute('DROP TABLE IF EXISTS x')
                     cur.execute('CREATE TABLE x (i int, n smallint, t text COLLATE "%s", p char(60) COLLATE "%s")' %
-                                ((collation.lower() if collation in made else collation,) * 2))
+                                (sql, sql))
                     cur.execute('INSERT INTO x SELECT i, n, nullif(v, \'\'), left(v, 60) FROM s')
                     cur.execute('ANALYZE x')
-                    compare(cluster, '%s in %s' % (name, collation))
+                    compare(cluster, '%s in %s' % (name, collation), sql)
+            for collation in made + ICU:
+                told(cluster, collation.lower() if collation in made else collation, collation)
             healthy(cluster, 'alphabets')
         del os.environ['LOCPATH']
 
