@@ -97,6 +97,7 @@ typedef struct WsKeySpec
 	struct WsBeginnings *beginnings;	/* prefixes begin with their codes, or NULL */
 	struct WsRanges *ranges;	/* codes of the first columns, of which prefixes are then; or NULL */
 	bool		lettered;		/* there are columns of WS_ENC_LETTERS */
+	int			doubts;			/* times that one of these has become strange */
 	SortSupport compare;		/* ncols full comparators */
 } WsKeySpec;
 
@@ -142,7 +143,8 @@ ws_tells_null(const WsKeyColumn *col, const WsKeyColumn *next)
 
 /*
  * Does the first column, if it is not null, decide all bytes of the prefix?  It is of
- * fixed width then, and alone, or wide, or the comparator orders what is behind it.
+ * fixed width then, and alone, or wide, or the comparator orders what is behind it.  But texts whose letters
+ * are to tell their order have to be looked at (letters.c), although the prefix has none of their bytes.
  */
 static inline bool
 ws_first_alone(const WsKeySpec *spec)
@@ -152,7 +154,8 @@ ws_first_alone(const WsKeySpec *spec)
 	return col->width > 0 && !col->null_apart && col->dictionary == NULL && spec->beginnings == NULL &&
 		spec->ranges == NULL &&
 		((spec->ncols == 1 && col->width + (col->notnull ? 0 : 1) <= WS_PREFIX_BYTES) ||
-		 ws_encoding_partial(col->encoding) || col->width + (col->notnull ? 0 : 1) >= WS_PREFIX_BYTES);
+		 ws_encoding_partial(col->encoding) ||
+		 (col->width + (col->notnull ? 0 : 1) >= WS_PREFIX_BYTES && !spec->lettered));
 }
 
 /*
@@ -504,7 +507,7 @@ ws_key_complete(const WsKeySpec *spec, WsEntry entry)
 typedef struct WsCertain
 {
 	bool		guessed;		/* if not, there is only that one */
-	bool		behind;			/* the guess is behind the prefix: there is only that one, too */
+	bool		behind;			/* it has no byte of the guess, to say whether that is wiped out */
 	int			columns;		/* that are wholly told by these bytes, if so */
 	ws_uint128	from;			/* the least, which has nothing of the guess */
 	ws_uint128	to;

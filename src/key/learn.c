@@ -223,10 +223,10 @@ fits(const WsKeySpec *spec, int code_bytes)
 
 /*
  * Gives columns a dictionary each, and what keys begin with codes, of `most` bytes together at most, if the
- * first rows of a sort, which have these `n` entries, of `expected` rows, say that it pays; says how texts are guessed; and
- * gives the entries their prefixes.  All that is allocated belongs to CurrentMemoryContext.  Meanwhile
- * `spare` bytes more may be taken, which are counted in `account`.  Returns the bytes that dictionaries and
- * codes may come to take.
+ * first rows of a sort of `expected` rows, which have these `n` entries, say that it pays; says how texts are
+ * told or guessed; and gives the entries their prefixes.  All that is allocated belongs to
+ * CurrentMemoryContext.  Meanwhile `spare` bytes more may be taken, which are counted in `account`.  Returns
+ * the bytes that dictionaries and codes may come to take.
  */
 Size
 ws_key_learn(WsKeySpec *spec, const WsKeyRows *rows, WsEntry *entries, Size n, double expected,

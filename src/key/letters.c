@@ -86,8 +86,10 @@ letters_of(const WsLetterTable *table, const uint8 *text, Size n)
 static inline void
 note(WsLetters *l, WsLettered lettered)
 {
-	if (unlikely(lettered == WS_LETTERS_STRANGE))
-		l->strange = l->spec->guess = true;
+	if (likely(lettered != WS_LETTERS_STRANGE || l->strange))
+		return;
+	l->strange = l->spec->guess = true;
+	l->spec->doubts++;
 }
 
 /* Where bytes of a key are put: those from `skip` on, up to `end`. */

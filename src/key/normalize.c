@@ -498,7 +498,7 @@ ranged_prefix(const WsKeySpec *spec, const Datum *values, const bool *isnull)
 	return prefix << left | window_prefix(window) >> (WS_PREFIX_BYTES * BITS_PER_BYTE - left);
 }
 
-/* Looks at all texts of a row whose letters are to tell their order, as the bytes of some are not asked for. */
+/* Looks at a row's texts whose letters are to tell their order, as the bytes of some are not asked for. */
 void
 ws_key_look(const WsKeySpec *spec, const Datum *values, const bool *isnull)
 {

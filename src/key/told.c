@@ -236,18 +236,19 @@ ws_key_certain(const WsKeySpec *spec, WsEntry entry)
 		return certain;
 	if (spec->beginnings == NULL)
 	{
-		ws_uint128	all = ws_prefix_mask(WS_PREFIX_BYTES);
-		ws_uint128	guess = all >> Min(told.coded + told.bytes * BITS_PER_BYTE,
-									   WS_PREFIX_BYTES * BITS_PER_BYTE);
+		int			bits = WS_PREFIX_BYTES * BITS_PER_BYTE - told.coded - told.bytes * BITS_PER_BYTE;
+		ws_uint128	guess = bits > 0 ? ((ws_uint128) 1 << bits) - 1 : 0;
 
 		certain.from = prefix & ~guess;
 		certain.to = prefix | guess;
+		certain.behind = bits < BITS_PER_BYTE;
 	}
 	else
 	{
 		Bytes		bytes;
 
-		(void) ws_beginnings_expand(spec->beginnings, prefix, bytes.at);
+		bytes.n = (int) ws_beginnings_expand(spec->beginnings, prefix, bytes.at);
+		certain.behind = told.bytes >= bytes.n;
 		memset(bytes.at + told.bytes, 0, sizeof(bytes.at) - told.bytes);
 		certain.from = ws_beginnings_prefix(spec->beginnings, bytes.at);
 		memset(bytes.at + told.bytes, 0xFF, sizeof(bytes.at) - told.bytes);

@@ -90,9 +90,9 @@ set_limit(WsBound *b, const WsKeySpec *spec, WsEntry entry)
 void
 ws_bound_doubt(WsBound *b, const WsKeySpec *spec)
 {
-	if (!spec->guess || b->doubted)
+	if (spec->doubts == b->doubts)
 		return;
-	b->doubted = true;
+	b->doubts = spec->doubts;
 	if (b->known)
 		set_limit(b, spec, b->last);
 }

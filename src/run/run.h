@@ -256,7 +256,7 @@ typedef struct WsBound
 	uint64		passed;			/* rows passed over */
 	int			limited;		/* pieces that have come when there was a limit */
 	bool		given_up;		/* it does not pay */
-	bool		doubted;		/* prefixes are known to guess */
+	int			doubts;			/* that prefixes have come into, as far as the limit has heeded them */
 	int			nnoted;
 	WsNoted		noted[WS_NOTED];
 } WsBound;

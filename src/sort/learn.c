@@ -54,7 +54,8 @@ ws_sorter_learn(WsSorter *sorter)
 	}
 	in_order = ws_order_holds(sorter);
 	bytes = ws_key_learn(sorter->spec, sorter->store->keys, f->map->entries, f->map->count,
-						 sorter->request->rows, sorter->for_codes, sorter->request->memory - used, &sorter->account);
+						 sorter->request->rows, sorter->for_codes, sorter->request->memory - used,
+						 &sorter->account);
 	/* the rest is divided by pages */
 	use_for_codes(sorter, Min(TYPEALIGN(BLCKSZ, bytes), sorter->for_codes));
 	if (!sorter->spec->first_alone)

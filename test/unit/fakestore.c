@@ -50,6 +50,8 @@ const FakeKey fake_keys[FAKE_KEYS] = {
 	{.name = "letters behind", .ncols = 4, .encoding = {INT8, WS_ENC_LETTERS, WS_ENC_LETTERS, INT8},
 	.descending = {false, true, false, true}, .nulls_first = {false, true, false, false},
 	.nullable = {true, true, true, true}, .constant = 1},
+	{.name = "letters behind a prefix", .ncols = 4, .encoding = {INT8, INT8, WS_ENC_LETTERS, INT8},
+	.nullable = {true, true, false, false}},
 	{.name = "coded", .ncols = 2, .encoding = {NONE, INT8}, .descending = {false, true}},
 };
 

@@ -39,6 +39,7 @@ enum
 	FAKE_DEAR,					/* comparators, a guess, and a number */
 	FAKE_LETTERS,				/* letters, and a number */
 	FAKE_LETTERS_BEHIND,		/* a number, letters twice, and a number */
+	FAKE_LETTERS_AFTER,			/* two numbers, of which the first and a null fill a prefix, and letters */
 	FAKE_CODED,					/* a comparator and a number, which fit the prefix if the first has codes */
 	FAKE_KEYS
 };

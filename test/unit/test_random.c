@@ -47,6 +47,51 @@ spread(const FakeKey *key)
 	}
 }
 
+/* Has a text this byte? */
+static bool
+has_byte(Datum text, char byte)
+{
+	return memchr(VARDATA_ANY(DatumGetPointer(text)), byte, VARSIZE_ANY_EXHDR(DatumGetPointer(text))) != NULL;
+}
+
+/* Texts with a byte, in a column, come only behind a row that is drawn: in place of those before it others do. */
+static void
+comes_late(int col, char byte)
+{
+	Size		from = draw(c.n + 1);
+
+	for (Size i = 0; i < from; i++)
+	{
+		Datum	   *value = &table.values[i * table.ncols + col];
+
+		if (table.isnull[i * table.ncols + col])
+			continue;
+		for (int tries = 0; tries < 50 && has_byte(*value, byte); tries++)
+		{
+			Size		other = draw(c.n) * table.ncols + col;
+
+			if (!table.isnull[other])
+				*value = table.values[other];
+		}
+	}
+}
+
+/* Letters tell all texts at first, or none that are ignored have come, in some columns. */
+static void
+doubt_late(const FakeKey *key)
+{
+	for (int col = 0; col < key->ncols; col++)
+	{
+		if (key->encoding[col] != WS_ENC_LETTERS || draw(3) == 0)
+			continue;
+		comes_late(col, (char) 0xBF);
+		if (draw(2))
+			comes_late(col, '~');
+		if (draw(2))
+			comes_late(col, (char) 0xA9);
+	}
+}
+
 static Case
 draw_case(void)
 {
@@ -91,6 +136,7 @@ sort_drawn(uint64 seed)
 	key = &fake_keys[k.kind];
 	prepare(k);
 	spread(key);
+	doubt_late(key);
 	if (c.in_order > 0)
 		put_in_order(key);
 	free(order);

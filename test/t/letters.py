@@ -1,0 +1,62 @@
+#!/usr/bin/python3
+"""Texts that letters do not tell come late, where the key bytes before them leave no byte for a guess, or have
+none of theirs in the prefix at all, or where a limit is known: the order is right nevertheless."""
+
+import os
+import tempfile
+
+import common
+from common import check, healthy, rows, session, skip, uses
+from locales import collation, make_locale
+
+STORES = ['spool', 'inline', 'heap']
+
+
+def compare(cluster, name, query):
+    wanted = rows(common.core(cluster), query)
+    for store in STORES:
+        settings = {} if common.options.core else {'wiscsort.record_store': store}
+        cur = session(cluster, work_mem='1MB', **settings)
+        uses(cur, query)
+        check(rows(cur, query) == wanted, '%s, %s' % (name, store))
+        cur.connection.close()
+
+
+# A guess takes 'A' to be less than 'a' with a letter that is ignored.
+def behind_wide_columns():
+    """What is before the texts is all of a prefix, or more, so that they only count where it is the same."""
+    with common.server() as cluster:
+        cur = common.core(cluster)
+        cur.execute('CREATE TABLE wide (a int8 NOT NULL, b int2 NOT NULL, s interval NOT NULL, u uuid NOT NULL,'
+                    ' t text COLLATE "en-x-icu" NOT NULL)')
+        cur.execute('INSERT INTO wide SELECT hashint8(n), n % 30000, n * interval \'1 s\', md5(n::text)::uuid,'
+                    " CASE WHEN i > 30000 THEN E'a\\x01' ELSE 'A' END"
+                    ' FROM generate_series(1, 60000) i, LATERAL (SELECT i % 30000) AS x(n)')
+        cur.execute('ANALYZE wide')
+        for order in ('a, b, t', 's, t', 'u, t', 'u DESC, t DESC'):
+            compare(cluster, 'strange texts by ' + order, 'SELECT a, t FROM wide ORDER BY ' + order)
+        healthy(cluster, 'wide columns')
+
+
+def behind_a_limit():
+    """Punctuation, which libc ignores, comes first: what ends texts is a guess.  Then a ligature comes."""
+    with tempfile.TemporaryDirectory(prefix='wiscsort-locale-') as place:
+        why = make_locale(place)
+        if why:
+            skip('text under en_US.utf8 and a limit', why)
+            return
+        os.environ['LOCPATH'] = place
+        with common.server() as cluster:
+            cur = common.core(cluster)
+            cur.execute(collation('en_US'))
+            cur.execute("CREATE TABLE few AS SELECT CASE WHEN i BETWEEN 60001 AND 60100 THEN U&'\\FB01' || i"
+                        " ELSE 'f' || chr(97 + (hashint4(i) & 1023) % 26) || '-' || md5(i::text) END"
+                        ' COLLATE "en_US.utf8" AS t FROM generate_series(1, 120000) i')
+            cur.execute('ANALYZE few')
+            compare(cluster, 'a ligature and a limit', 'SELECT t FROM few ORDER BY t LIMIT 45000')
+            healthy(cluster, 'a limit')
+        del os.environ['LOCPATH']
+
+
+if __name__ == '__main__':
+    common.run([behind_wide_columns, behind_a_limit])
