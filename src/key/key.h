@@ -143,8 +143,7 @@ ws_tells_null(const WsKeyColumn *col, const WsKeyColumn *next)
 
 /*
  * Does the first column, if it is not null, decide all bytes of the prefix?  It is of
- * fixed width then, and alone, or wide, or the comparator orders what is behind it.  But texts whose letters
- * are to tell their order have to be looked at (letters.c), although the prefix has none of their bytes.
+ * fixed width then, and alone, or wide, or the comparator orders what is behind it.
  */
 static inline bool
 ws_first_alone(const WsKeySpec *spec)
@@ -154,8 +153,7 @@ ws_first_alone(const WsKeySpec *spec)
 	return col->width > 0 && !col->null_apart && col->dictionary == NULL && spec->beginnings == NULL &&
 		spec->ranges == NULL &&
 		((spec->ncols == 1 && col->width + (col->notnull ? 0 : 1) <= WS_PREFIX_BYTES) ||
-		 ws_encoding_partial(col->encoding) ||
-		 (col->width + (col->notnull ? 0 : 1) >= WS_PREFIX_BYTES && !spec->lettered));
+		 ws_encoding_partial(col->encoding) || col->width + (col->notnull ? 0 : 1) >= WS_PREFIX_BYTES);
 }
 
 /*

@@ -498,7 +498,7 @@ ranged_prefix(const WsKeySpec *spec, const Datum *values, const bool *isnull)
 	return prefix << left | window_prefix(window) >> (WS_PREFIX_BYTES * BITS_PER_BYTE - left);
 }
 
-/* Looks at a row's texts whose letters are to tell their order, as the bytes of some are not asked for. */
+/* Looks at a row's texts whose letters are to tell their order. */
 void
 ws_key_look(const WsKeySpec *spec, const Datum *values, const bool *isnull)
 {
@@ -521,13 +521,13 @@ ws_key_entry(const WsKeySpec *spec, const Datum *values, const bool *isnull,
 {
 	uint8		window[WS_PREFIX_BYTES];
 
+	/* the bytes of some texts are not asked for, but they are compared by their letters */
+	if (unlikely(spec->lettered) && (spec->ncols > 1 || spec->ranges != NULL))
+		ws_key_look(spec, values, isnull);
 	if (spec->first_alone && likely(!isnull[spec->cols[0].attno - 1]))
 		return ws_entry_make(first_prefix(&spec->cols[0], values[spec->cols[0].attno - 1]), pointer);
 	if (spec->exact)
 		return ws_entry_make(exact_prefix(spec, values, isnull), pointer);
-	/* the first column's bytes are asked for, unless others have codes instead */
-	if (spec->lettered && (spec->ncols > 1 || spec->ranges != NULL))
-		ws_key_look(spec, values, isnull);
 	if (spec->ranges != NULL)
 		return ws_entry_make(ranged_prefix(spec, values, isnull), pointer);
 	if (spec->beginnings != NULL)

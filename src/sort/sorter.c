@@ -245,7 +245,11 @@ ws_sorter_put(WsSorter *sorter, TupleTableSlot *slot)
 		ws_formation_add(f, ws_entry_make(0, pointer));
 	else if (f->queue != NULL && !isnull[sorter->first_key] &&
 		ws_keyqueue_put(f->queue, values[sorter->first_key], ws_formation_place(f)))
+	{
+		if (sorter->spec->lettered)
+			ws_key_look(sorter->spec, values, isnull);
 		ws_formation_add(f, ws_entry_make(0, pointer));
+	}
 	else
 		ws_formation_add(f, ws_key_entry(sorter->spec, values, isnull, pointer));
 	MemoryContextSwitchTo(old);

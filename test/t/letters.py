@@ -22,7 +22,7 @@ def compare(cluster, name, query):
         cur.connection.close()
 
 
-# A guess takes 'A' to be less than 'a' with a letter that is ignored.
+# A guess may take 'A' to be less than 'a' with a letter that is ignored.
 def behind_wide_columns():
     """What is before the texts is all of a prefix, or more, so that they only count where it is the same."""
     with common.server() as cluster:
@@ -38,8 +38,22 @@ def behind_wide_columns():
         healthy(cluster, 'wide columns')
 
 
+def behind_another_text():
+    """The letters of the text before do not tell its order: both are compared."""
+    with common.server() as cluster:
+        cur = common.core(cluster)
+        cur.execute('CREATE TABLE two (i int, c text COLLATE "cs-x-icu", t text COLLATE "en-x-icu")')
+        cur.execute("INSERT INTO two SELECT i, 'ch' || i % 50, CASE WHEN i % 100 = 7 AND i > 30000 THEN U&'a\\FB01x'"
+                    " WHEN i % 100 = 8 AND i > 30000 THEN E'a\\x02b' ELSE 'a' || chr(97 + i % 26) || i % 7 END"
+                    ' FROM generate_series(1, 60000) i')
+        cur.execute('ANALYZE two')
+        for order in ('c, t, i', 'c DESC, t DESC, i'):
+            compare(cluster, 'strange texts by ' + order, 'SELECT i, t FROM two ORDER BY ' + order)
+        healthy(cluster, 'another text')
+
+
 def behind_a_limit():
-    """Punctuation, which libc ignores, comes first: what ends texts is a guess.  Then a ligature comes."""
+    """Punctuation, which libc ignores, comes first.  Then a ligature comes."""
     with tempfile.TemporaryDirectory(prefix='wiscsort-locale-') as place:
         why = make_locale(place)
         if why:
@@ -59,4 +73,4 @@ def behind_a_limit():
 
 
 if __name__ == '__main__':
-    common.run([behind_wide_columns, behind_a_limit])
+    common.run([behind_wide_columns, behind_another_text, behind_a_limit])
