@@ -43,7 +43,7 @@ def behind_another_text():
     with common.server() as cluster:
         cur = common.core(cluster)
         cur.execute('CREATE TABLE two (i int, c text COLLATE "cs-x-icu", t text COLLATE "en-x-icu")')
-        cur.execute("INSERT INTO two SELECT i, 'ch' || i % 50, CASE WHEN i % 100 = 7 AND i > 30000 THEN U&'a\\FB01x'"
+        cur.execute("INSERT INTO two SELECT i, md5((i % 25000)::text), CASE WHEN i % 100 = 7 AND i > 30000 THEN U&'a\\FB01x'"
                     " WHEN i % 100 = 8 AND i > 30000 THEN E'a\\x02b' ELSE 'a' || chr(97 + i % 26) || i % 7 END"
                     ' FROM generate_series(1, 60000) i')
         cur.execute('ANALYZE two')
