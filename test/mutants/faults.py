@@ -16,9 +16,9 @@ def fault(name, file, old, new, tests='', reason=None):
     FAULTS.append(Fault(name, 'src/' + file, old, new, tests.split(), reason))
 
 
-# --- key/normalize.c: each encoding ------------------------------------------
+# --- key/fixed.h: each encoding of fixed width --------------------------------
 
-FILE = 'key/normalize.c'
+FILE = 'key/fixed.h'
 fault('float8 -0 kept', FILE, 'f = 0;					/* -0 is equal to +0 */', 'f = copysign(0, f);',
       'unit:test_key')
 fault('float4 -0 kept', FILE, 'f = 0;', 'f = copysignf(0, f);', 'unit:test_key')
@@ -62,6 +62,24 @@ fault('timetz zone sign', FILE,
 fault('tid block over offset', FILE,
       'return ((uint64) ItemPointerGetBlockNumberNoCheck(tid) << 16) |',
       'return ((uint64) ItemPointerGetBlockNumberNoCheck(tid) << 4) |', 'unit:test_key')
+
+# --- key/letters.c, lettertable.c: text whose letters tell its order -------------
+
+FILE = 'key/letters.c'
+fault('cases from the end', FILE, 'cases |= 0x80 >> bits;', 'cases |= 1 << bits;', 'unit:test_letters')
+fault('no weight lost', FILE, 'skipped += last_but_one;', 'skipped += 0;', 'unit:test_letters')
+fault('ignored letters sooner', FILE, 'add_byte(w, (uint8) (places + 1));',
+      'add_byte(w, (uint8) (MORE_PLACES - places));', 'unit:test_letters')
+fault('punctuation behind is less', FILE, 'add_byte(w, BEHIND_ALL);', 'add_byte(w, NO_MORE - 1);',
+      'unit:test_letters')
+fault('accents of no weight', 'key/lettertable.c', 'compare_level(w, plain, ACCENTS) > 0;',
+      'compare_level(w, plain, ACCENTS) >= 0;', 'unit:test_letters')
+fault('a strange text is not noted', FILE, 'l->strange = l->spec->guess = true;', 'l->spec->guess = true;',
+      'unit:test_random')
+
+# --- key/normalize.c: strings and the rest -------------------------------------
+
+FILE = 'key/normalize.c'
 fault('numeric sign', 'key/key.h',
       'return col->encoding == WS_ENC_NUMERIC ? ~(key ^ UINT64CONST(1) << 63) : key;',
       'return col->encoding == WS_ENC_NUMERIC ? ~key : key;', 'sql:types')
