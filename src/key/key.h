@@ -426,7 +426,7 @@ extern bool ws_learn_ranges(const WsLearning *l);
 extern Size ws_learn_first_bytes(const WsLearning *l);
 
 /* ---- learntext.c: how text is told, or guessed ---- */
-extern void ws_learn_letters(const WsLearning *l);
+extern void ws_learn_letters(const WsLearning *l, bool accented);
 extern Size ws_learn_text(const WsLearning *l);
 
 /* ---- normalize.c: pure ---- */

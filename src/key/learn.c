@@ -242,7 +242,7 @@ ws_key_learn(WsKeySpec *spec, const WsKeyRows *rows, WsEntry *entries, Size n, d
 
 	rows->ready(rows->store);
 	MemoryContextSwitchTo(work);
-	ws_learn_letters(&l);
+	ws_learn_letters(&l, false);
 	MemoryContextSwitchTo(context);
 	for (int c = 0; c < spec->ncols; c++)
 		columns += may_have_codes(&spec->cols[c]);
@@ -256,6 +256,7 @@ ws_key_learn(WsKeySpec *spec, const WsKeyRows *rows, WsEntry *entries, Size n, d
 		collect(spec, rows, entries, n);
 	for (int c = 0; c < spec->ncols; c++)
 		keep_beginning(&spec->cols[c], context);
+	ws_learn_letters(&l, true);
 	for (int c = 0; c < spec->ncols; c++)
 	{
 		WsKeyColumn *col = &spec->cols[c];

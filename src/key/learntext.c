@@ -26,37 +26,47 @@
 /* What ICU's sort keys tell is certain: for a guess to be worth it, they must tie one in so many rows. */
 #define MANY_ONE_IN	4
 
-/* Is one of the first rows' texts of a column strange? */
-static bool
-any_is_strange(const WsLearning *l, const WsKeyColumn *col, const WsLetterTable *table)
+/* What the letters of the first rows' texts of a column tell of the least that they tell of one. */
+static WsLettered
+least_told(const WsLearning *l, const WsKeyColumn *col, const WsLetterTable *table)
 {
 	WsKeySlot  *slot = l->rows->make_slot(l->rows->store);
-	bool		strange = false;
+	WsLettered	least = WS_LETTERS_PLAIN;
 
-	for (Size i = 0; i < l->n && !strange; i++)
+	for (Size i = 0; i < l->n && least < WS_LETTERS_STRANGE; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
 		l->rows->fetch(l->rows->store, ws_entry_pointer(l->entries[i]), slot);
-		strange = !slot->isnull[col->attno - 1] &&
-			ws_letters_of(table, col, slot->values[col->attno - 1]) == WS_LETTERS_STRANGE;
+		if (!slot->isnull[col->attno - 1])
+		{
+			WsLettered	lettered = ws_letters_of(table, col, slot->values[col->attno - 1]);
+
+			least = Max(least, lettered);
+		}
 	}
-	return strange;
+	return least;
 }
 
-/* Has letters tell the order of columns of text where they do so in the first rows. */
+/*
+ * Has letters tell the order of columns of text where they do so in the first rows.  Codes tell that of
+ * accented texts wholly, letters do not: so columns that have any come later, if they have no codes.
+ */
 void
-ws_learn_letters(const WsLearning *l)
+ws_learn_letters(const WsLearning *l, bool accented)
 {
 	WsKeySpec  *spec = l->spec;
+	WsLettered	most = accented ? WS_LETTERS_ACCENTED : WS_LETTERS_PLAIN;
 
 	spec->guess = false;
 	for (int c = 0; c < spec->ncols; c++)
 	{
 		WsKeyColumn *col = &spec->cols[c];
 		double		least = col->icu != NULL ? LETTERS_LEAST_ICU : LETTERS_LEAST_LIBC;
-		const WsLetterTable *table = ws_letter_table(col, l->expected >= least);
+		const WsLetterTable *table = NULL;
 
-		if (table != NULL && !any_is_strange(l, col, table))
+		if (col->letters == NULL && col->dictionary == NULL)
+			table = ws_letter_table(col, l->expected >= least);
+		if (table != NULL && least_told(l, col, table) <= most)
 		{
 			MemoryContext work = MemoryContextSwitchTo(l->context);
 
