@@ -6,8 +6,7 @@
  * columns that have an encoding they agree with the order of the key bytes.
  * Returned is the order of the keys only, never of the pointers.
  *
- * Where letters tell the order of texts, these are compared by them, which takes a tenth of the time of
- * strcoll; what they leave equal is not.
+ * Where letters tell the order of texts, these are compared by them; what they leave equal is not.
  *
  * These run once a tie, on rows that have been put away; they allocate only
  * where a value is toasted.

@@ -29,7 +29,6 @@
  * comparing and detoasting, and leave the dictionary as it was.
  *-------------------------------------------------------------------------
  */
-#include "key/key.h"
 #include "key/text.h"
 
 #include "common/hashfn.h"

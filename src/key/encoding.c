@@ -16,7 +16,6 @@
  * libc is not trusted to agree with strcoll, as in core, but makes a guess (transform.c).
  *-------------------------------------------------------------------------
  */
-#include "key/key.h"
 #include "key/text.h"
 
 #include "access/nbtree.h"

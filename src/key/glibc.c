@@ -240,7 +240,8 @@ make_up(uint32 *random, char a[LONGEST + 1], char b[LONGEST + 1])
 
 	memset(a, 0, LONGEST + 1);
 	memset(b, 0, LONGEST + 1);
-	for (int i = 0; i < LONGEST - 2; i++)
+	/* of the second text, each step adds two letters at most */
+	for (int i = 0; i < LONGEST - 2 && n + 2 <= LONGEST; i++)
 	{
 		*random = *random * 1664525 + 1013904223;
 		a[i] = likely[*random >> 8 & 15];
@@ -258,8 +259,7 @@ make_up(uint32 *random, char a[LONGEST + 1], char b[LONGEST + 1])
 				b[n++] = (char) (isalpha((unsigned char) a[i]) ? a[i] ^ 0x20 : a[i]);
 				continue;
 		}
-		if (n < LONGEST)
-			b[n++] = a[i];
+		b[n++] = a[i];
 	}
 }
 

@@ -12,7 +12,6 @@
  * ends before that.
  *-------------------------------------------------------------------------
  */
-#include "key/key.h"
 #include "key/text.h"
 #include "os/os.h"
 

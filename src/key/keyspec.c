@@ -7,7 +7,6 @@
  * into the prefix, and the comparator settles ties only.
  *-------------------------------------------------------------------------
  */
-#include "key/key.h"
 #include "key/text.h"
 
 #include "catalog/pg_type.h"

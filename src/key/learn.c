@@ -13,7 +13,6 @@
  * first rows do not show may be added later.
  *-------------------------------------------------------------------------
  */
-#include "key/key.h"
 #include "key/text.h"
 
 #include "miscadmin.h"

@@ -11,7 +11,6 @@
  *  - else, for ICU, the beginning of its sort key, or if too many texts begin alike, that of the rest of it
  *	  (guess.c); for libc, what strxfrm makes of the rest.
  */
-#include "key/key.h"
 #include "key/text.h"
 
 #include "miscadmin.h"

@@ -289,7 +289,7 @@ put_strange(LetterBytes *w, const WsAlphabet *alphabet, const char *text, Size n
  * Writes bytes skip .. skip + wanted - 1 of what a text's letters tell to `out`, as if for an ascending
  * column, and nothing behind their end.  Returns how many bytes there are, as far as they were followed: more
  * than skip + wanted if there are more.  Sets *plain if they tell it wholly, unless the column's bytes are a
- * guess. 
+ * guess.
  */
 Size
 ws_letters_bytes(const WsKeyColumn *col, Datum value, Size skip, Size wanted, uint8 *out, bool *plain)
@@ -298,7 +298,7 @@ ws_letters_bytes(const WsKeyColumn *col, Datum value, Size skip, Size wanted, ui
 	struct varlena *v = PG_DETOAST_DATUM_PACKED(value);
 	const char *text = VARDATA_ANY(v);
 	Size		n = ws_icu_length(col, text, VARSIZE_ANY_EXHDR(v));
-	LetterBytes		w = {out, skip, skip + wanted, 0};
+	LetterBytes w = {out, skip, skip + wanted, 0};
 	WsLettered	lettered = letters_of(table, (const uint8 *) text, n);
 
 	note(col->letters, lettered);
@@ -368,17 +368,19 @@ ws_letters_end(const uint8 *bytes, Size n, uint8 invert, bool ignores, bool *com
 	return Min(pos, n + 1);
 }
 
-/* What the letters of a value of a column tell. */
+/*
+ * What the letters of a value of a column tell.  One that is toasted counts as strange: it is not fetched for
+ * the sake of a look at it.
+ */
 WsLettered
 ws_letters_of(const WsLetterTable *table, const WsKeyColumn *col, Datum value)
 {
-	struct varlena *v = PG_DETOAST_DATUM_PACKED(value);
-	Size		n = ws_icu_length(col, VARDATA_ANY(v), VARSIZE_ANY_EXHDR(v));
-	WsLettered	lettered = letters_of(table, (const uint8 *) VARDATA_ANY(v), n);
+	const struct varlena *v = (struct varlena *) DatumGetPointer(value);
 
-	if ((Pointer) v != DatumGetPointer(value))
-		pfree(v);
-	return lettered;
+	if (VARATT_IS_EXTERNAL(v) || VARATT_IS_COMPRESSED(v))
+		return WS_LETTERS_STRANGE;
+	return letters_of(table, (const uint8 *) VARDATA_ANY(v),
+					  ws_icu_length(col, VARDATA_ANY(v), VARSIZE_ANY_EXHDR(v)));
 }
 
 /* Looks at a value whose bytes may not be asked for. */

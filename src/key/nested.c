@@ -32,7 +32,6 @@
  * type (anyarray).  A value whose header says that it is of another type than the column has the key 0.
  *-------------------------------------------------------------------------
  */
-#include "key/key.h"
 #include "key/text.h"
 
 #include "catalog/pg_collation.h"

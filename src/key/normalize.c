@@ -34,7 +34,6 @@
  * offset, so that a long key is never materialised.
  *-------------------------------------------------------------------------
  */
-#include "key/key.h"
 #include "key/text.h"
 
 #include "fmgr.h"

@@ -87,7 +87,7 @@ typedef enum WsLettered
 /* Of a collation, what each letter tells. */
 typedef struct WsLetterTable
 {
-	uint8		places[WS_LETTERS][WS_LETTER_PLACES];	/* and WS_SHIFT; 0: none */
+	uint8		places[WS_LETTERS + 1][WS_LETTER_PLACES];	/* and WS_SHIFT; 0: none, as all others */
 	uint8		lettered[WS_LETTERS];	/* what a text is that has it */
 	bool		capital[128];
 	uint8		ignored[128];	/* rank among those that only the last level counts; 0: it has a place */

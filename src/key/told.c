@@ -10,7 +10,6 @@
  * Pure.
  *-------------------------------------------------------------------------
  */
-#include "key/key.h"
 #include "key/text.h"
 
 /* The bytes of a key that a prefix tells. */

@@ -24,7 +24,6 @@
 #include "access/htup_details.h"
 #include "catalog/pg_statistic.h"
 #include "exec/request.h"
-#include "key/key.h"
 #include "key/text.h"
 #include "miscadmin.h"
 #include "optimizer/clauses.h"
