@@ -366,9 +366,19 @@ ws_explain_prefix(ExplainState *es)
 #if PG_VERSION_NUM >= 190000
 #define WsTimer				NodeInstrumentation
 #define ws_timer_create()	InstrAllocNode(INSTRUMENT_TIMER, false)
+#define ws_timer_seconds(timer)	INSTR_TIME_GET_DOUBLE((timer)->instr.total)
 #else
 #define WsTimer				Instrumentation
 #define ws_timer_create()	InstrAlloc(1, INSTRUMENT_TIMER, false)
+#define ws_timer_seconds(timer)	((timer)->total)
+#endif
+
+/* The next datum of core's sort, where it lies: 16 asks whether it is to be copied. */
+#if PG_VERSION_NUM >= 160000
+#define ws_tuplesort_getdatum(sort, value, isnull) \
+	tuplesort_getdatum((sort), true, false, (value), (isnull), NULL)
+#else
+#define ws_tuplesort_getdatum(sort, value, isnull)	tuplesort_getdatum((sort), true, (value), (isnull), NULL)
 #endif
 
 /* What a tuple in the memory of core's sort takes beside itself: the header of a chunk. */

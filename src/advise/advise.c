@@ -39,6 +39,8 @@ static const char *const setting_names[] = {"4MB", "16MB", "64MB", "256MB", "1GB
 #define LEAST_GAIN			0.1		/* of a sort's time, for which more memory is recommended */
 #define LEAST_SECONDS		0.001	/* of a sort that is taken as a measure of the machine */
 #define MOST_SCALE			20.0
+#define TRIALS_LEAST		2.0		/* seconds that trials may take */
+#define TRIALS_SHARE		3.0		/* of those that the query took, if that is more */
 
 #define COLUMNS				14
 
@@ -49,9 +51,8 @@ typedef struct Advised
 	WsSortFacts facts;
 	int			width;			/* bytes of a row's data */
 	bool		measured;
-	double		scale;			/* of the forecast seconds */
-	double		core_memory;	/* the same of core's, in memory */
-	double		core_files;		/* and with files */
+	double		core[lengthof(settings)];	/* how many times as long as forecast it takes core */
+	double		here[lengthof(settings)];	/* and WiscSort */
 	WsMeasured *input;			/* or NULL */
 	WsMeasured *output;			/* if the rows of the sort are not those of its input */
 } Advised;
@@ -79,6 +80,14 @@ request_of(const WsFoundSort *found)
 	if (found->kind == WS_NODE_CORE)
 		r->random_access = ((SortState *) found->node)->randomAccess;
 	return r;
+}
+
+/* Sets all factors. */
+static void
+set_factors(Advised *a, double factor)
+{
+	for (int i = 0; i < (int) lengthof(settings); i++)
+		a->core[i] = a->here[i] = factor;
 }
 
 /* What the planner knows of a sort. */
@@ -109,7 +118,7 @@ estimate(WsFoundSort *found)
 							 r->notnull);
 
 	a->found = found;
-	a->scale = a->core_memory = a->core_files = 1;
+	set_factors(a, 1);
 	facts->request = *r;
 	facts->entry = sizeof(WsEntry) + ws_ties_bytes_per_entry(spec);
 	facts->exact = spec->exact;
@@ -143,7 +152,7 @@ begin_measuring(Advised *a)
 	PlanState  *input = outerPlanState(a->found->node);
 
 	a->input = ws_measure(input);
-	if (a->found->kind == WS_NODE_OURS && a->input->sample == NULL)
+	if (a->found->kind != WS_NODE_INCREMENTAL && a->input->sample == NULL)
 		ws_sample(a->input);
 	if (a->facts.request.store == WS_KIND_HEAP)
 		a->output = ws_measure(a->found->node);
@@ -157,9 +166,12 @@ seconds_of(PlanState *node)
 	return ws_node_seconds(node);
 }
 
-/* Takes what was measured into the facts, and how long the sort took. */
+/*
+ * Takes what was measured into the facts, and finds how long the sort takes: by trials, of so many seconds,
+ * or else by how long it took.
+ */
 static void
-end_measuring(Advised *a)
+end_measuring(Advised *a, double trials)
 {
 	WsSortFacts *facts = &a->facts;
 	PlanState  *node = a->found->node;
@@ -180,15 +192,17 @@ end_measuring(Advised *a)
 	ws_set_core_row(facts, ExecGetResultType(a->output != NULL ? node : input),
 				 rows->minimal / rows->rows, rows->core / rows->rows);
 
+	if (a->input->sample != NULL &&
+		ws_try_sorts(a->input->sample, a->found, facts, a->output != NULL ? rows->minimal / rows->rows : 0,
+					 trials, settings, lengthof(settings), a->core, a->here))
+		return;
+
 	/* unless somebody stopped asking for rows */
 	if (node->instrument->ntuples < a->input->rows || seconds / loops < LEAST_SECONDS)
 		return;
 	f = a->found->kind == WS_NODE_OURS ? ws_forecast_here(facts, (Size) work_mem * 1024) :
 		ws_forecast_core(facts, (Size) work_mem * 1024);
-	a->scale = Max(1 / MOST_SCALE, Min(seconds / loops / f.seconds, MOST_SCALE));
-	a->core_memory = a->core_files = a->scale;
-	if (a->found->kind == WS_NODE_OURS)
-		(void) ws_sample_core(a->input->sample, a->found, facts, &a->core_memory, &a->core_files);
+	set_factors(a, Max(1 / MOST_SCALE, Min(seconds / loops / f.seconds, MOST_SCALE)));
 }
 
 /* What a sort does, in words. */
@@ -230,8 +244,8 @@ estimates(const Advised *a)
 		WsSortForecast here = ws_forecast_here(&a->facts, (Size) settings[i] * 1024);
 
 		appendStringInfo(&buf, "%s{\"work_mem\": \"%s\"", i > 0 ? ", " : "", setting_names[i]);
-		add_estimate(&buf, "core", &core, core.in_memory ? a->core_memory : a->core_files);
-		add_estimate(&buf, "wiscsort", &here, a->scale);
+		add_estimate(&buf, "core", &core, a->core[i]);
+		add_estimate(&buf, "wiscsort", &here, a->here[i]);
 		appendStringInfoChar(&buf, '}');
 	}
 	appendStringInfoChar(&buf, ']');
@@ -247,6 +261,21 @@ round_up(int kb)
 	return kb > MAX_KILOBYTES - unit ? MAX_KILOBYTES : (kb + unit - 1) / unit * unit;
 }
 
+/* The factor of who sorts with so much memory, kB: between those of two settings in proportion. */
+static double
+factor_at(const Advised *a, int kb)
+{
+	const double *factors = a->found->kind == WS_NODE_OURS ? a->here : a->core;
+	int			i = 0;
+	double		share;
+
+	while (i < (int) lengthof(settings) - 2 && kb > settings[i + 1])
+		i++;
+	share = log((double) kb / settings[i]) / log((double) settings[i + 1] / settings[i]);
+	share = Max(0.0, Min(share, 1.0));
+	return factors[i] * (1 - share) + factors[i + 1] * share;
+}
+
 /* The work_mem to be recommended for a sort that takes `least` for one pass; *reason is set. */
 static int
 recommend(const Advised *a, int least, char **reason)
@@ -258,7 +287,7 @@ recommend(const Advised *a, int least, char **reason)
 		ws_forecast_core(&a->facts, (Size) work_mem * 1024);
 	WsSortForecast then = ours ? ws_forecast_here(&a->facts, (Size) advice * 1024) :
 		ws_forecast_core(&a->facts, (Size) advice * 1024);
-	double		gain = 1 - then.seconds / now.seconds;
+	double		gain = 1 - then.seconds * factor_at(a, advice) / (now.seconds * factor_at(a, work_mem));
 
 	if (is_top_n(a))
 		*reason = "a LIMIT takes few of the rows, of which PostgreSQL keeps no more than these";
@@ -332,6 +361,7 @@ advise(const char *text, bool run, ReturnSetInfo *result)
 	List	   *sorts = NIL;
 	ListCell   *lc;
 	int			number = 0;
+	double		trials;
 
 	if (run)
 		ws_measure_begin();
@@ -343,8 +373,9 @@ advise(const char *text, bool run, ReturnSetInfo *result)
 		foreach(lc, sorts)
 			begin_measuring(lfirst(lc));
 		ws_run_measured(desc);
+		trials = Max(TRIALS_LEAST, seconds_of(desc->planstate) * TRIALS_SHARE) / Max(list_length(sorts), 1);
 		foreach(lc, sorts)
-			end_measuring(lfirst(lc));
+			end_measuring(lfirst(lc), trials);
 	}
 	foreach(lc, sorts)
 		put_row(lfirst(lc), ++number, result);

@@ -101,16 +101,18 @@ typedef struct WsMeasured
 extern void ws_measure_begin(void);
 extern WsMeasured *ws_measure(PlanState *node);
 extern void ws_measure_row(WsMeasured *m, Size minimal);
+extern Size ws_minimal_bytes(TupleTableSlot *slot);
 extern int	ws_spool_unit(TupleDesc desc);
 extern void ws_set_core_row(WsSortFacts *facts, TupleDesc desc, double minimal, double core);
 extern void ws_run_measured(QueryDesc *desc);
 
-/* ---- sample.c ---- */
+/* ---- trial.c ---- */
 typedef struct WsSample WsSample;
 
 extern void ws_sample(WsMeasured *measured);
-extern bool ws_sample_core(const WsSample *sample, const WsFoundSort *found, const WsSortFacts *facts,
-						   double *memory, double *files);
+extern bool ws_try_sorts(const WsSample *sample, const WsFoundSort *found, const WsSortFacts *facts,
+						 double longest, double seconds, const int *settings, int n, double *core,
+						 double *here);
 
 /* ---- preload.c ---- */
 extern List *ws_split_libraries(const char *list);

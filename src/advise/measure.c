@@ -35,8 +35,8 @@ find(const PlanState *node)
 }
 
 /* Bytes of a row as a minimal tuple. */
-static Size
-minimal_bytes(TupleTableSlot *slot)
+Size
+ws_minimal_bytes(TupleTableSlot *slot)
 {
 	TupleDesc	desc = slot->tts_tupleDescriptor;
 	bool		hasnull = false;
@@ -84,7 +84,7 @@ measured_row(PlanState *node)
 
 	if (!TupIsNull(slot))
 	{
-		ws_measure_row(m, minimal_bytes(slot));
+		ws_measure_row(m, ws_minimal_bytes(slot));
 		if (m->take != NULL)
 			m->take(m, slot);
 	}

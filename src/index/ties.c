@@ -12,7 +12,9 @@
  *	  from the row; the group is sorted by the same kernel, and its own groups
  *	  of equals are settled in turn; then the common prefix is put back.  This
  *	  is a most-significant-digit radix sort with 10-byte digits, and it reads
- *	  each row once a digit instead of once a comparison.
+ *	  each row once a digit instead of once a comparison.  Bytes that nearly all rows of a group
+ *	  share are passed over: some rows show which, and as each row is read, it is seen whether it has them.
+ *	  The few that do not come before or behind the others.
  *  - A key whose bytes end at a value that only its comparator can order: a sort of
  *	  {datum of this column, pointer} pairs by the comparators; further columns are taken
  *	  from the rows.
@@ -50,6 +52,7 @@
 #define MISPLACED_ONE_IN	8	/* rows that a guess has sorted, if its order is to be mended */
 #define GUESSED_ROWS	6		/* that are worth a guess */
 #define SAMPLED_ROWS	64		/* that show what all begin with */
+#define STRANGERS_ONE_IN	8	/* that need not begin so */
 #define PREFETCH_ROWS	16
 #define FEW_ROWS		4		/* rows that are compared at once */
 
@@ -60,7 +63,7 @@ typedef struct Ties
 	WsKeySlot  *slot[2];
 	bool		vectorised;		/* entries are sorted by vqsort */
 	int			told;			/* columns that are the same throughout the group */
-	Size		reach;			/* bytes of the key that the prefix tells */
+	Size		reach;			/* bytes of the key that are the same throughout the group, or are told */
 	bool		unverified;		/* its prefixes are a guess that is going to be verified */
 } Ties;
 
@@ -198,29 +201,141 @@ settle_by_comparator(Ties *t, WsEntry *group, Size n)
 		sort_by_rows(group, n, t);
 }
 
+/* Bytes of keys behind those that a group is known to share. */
+typedef struct Shared
+{
+	Size		n;				/* that its rows share */
+	uint8		bytes[WS_BEGINNING];
+} Shared;
+
+/* Has `shared` no more bytes than the row of an entry has, too; none if not all of these are its order. */
+static void
+share_with(Ties *t, WsEntry entry, Shared *shared)
+{
+	uint8		bytes[WS_BEGINNING];
+	WsKeySlot  *key = fetch(t, ws_entry_pointer(entry), 0);
+	Size		i = 0;
+
+	if (ws_key_bytes(t->spec, key->values, key->isnull, t->reach, shared->n, bytes) == WS_KEY_UNBOUNDED)
+		shared->n = 0;
+	while (i < shared->n && bytes[i] == shared->bytes[i])
+		i++;
+	shared->n = i;
+}
+
+/* What the rows of a group share, as one in `step` tells. */
+static void
+find_shared(Ties *t, const WsEntry *group, Size n, Size step, Shared *shared)
+{
+	WsKeySlot  *key = fetch(t, ws_entry_pointer(group[0]), 0);
+
+	shared->n = WS_BEGINNING;
+	if (ws_key_bytes(t->spec, key->values, key->isnull, t->reach, shared->n, shared->bytes) ==
+		WS_KEY_UNBOUNDED)
+		shared->n = 0;
+	for (Size i = step; i < n && shared->n > 0; i += step)
+	{
+		CHECK_FOR_INTERRUPTS();
+		share_with(t, group[i], shared);
+	}
+}
+
+static inline void
+swap_entries(WsEntry *a, WsEntry *b)
+{
+	WsEntry		entry = *a;
+
+	*a = *b;
+	*b = entry;
+}
+
+/*
+ * Gives the rows of a group the next bytes of their keys as prefixes, behind those that they share.  Rows that
+ * do not share these are put before or behind the others, and keep their prefixes: *before and *behind say how
+ * many.  False if these are many, or if the bytes of a row end at a value that only a comparator can order.
+ */
+static bool
+read_digit(Ties *t, WsEntry *group, Size n, const Shared *shared, Size *before, Size *behind)
+{
+	Size		most = n / STRANGERS_ONE_IN;
+	Size		i = 0;
+
+	*before = *behind = 0;
+	while (i < n - *behind)
+	{
+		uint64		pointer = ws_entry_pointer(group[i]);
+		uint8		bytes[WS_BEGINNING + WS_PREFIX_BYTES];
+		WsKeySlot  *key;
+		int			cmp = 0;
+
+		CHECK_FOR_INTERRUPTS();
+		if (i + PREFETCH_ROWS < n)
+			t->rows->prefetch(t->rows->store, ws_entry_pointer(group[i + PREFETCH_ROWS]));
+		key = fetch(t, pointer, 0);
+		if (shared->n == 0)
+			(void) ws_key_window(t->spec, key->values, key->isnull, t->reach, bytes);
+		else if (ws_key_bytes(t->spec, key->values, key->isnull, t->reach, shared->n + WS_PREFIX_BYTES,
+							  bytes) == WS_KEY_UNBOUNDED)
+			return false;
+		else
+			cmp = memcmp(bytes, shared->bytes, shared->n);
+		if (cmp == 0)
+			group[i++] = ws_key_window_entry(bytes + shared->n, pointer);
+		else if (*before + *behind == most)
+			return false;
+		else if (cmp < 0)
+			swap_entries(&group[i++], &group[(*before)++]);
+		else
+			swap_entries(&group[i], &group[n - ++*behind]);
+	}
+	return true;
+}
+
+/* Orders rows that do not share what the others of their group do. */
+static void
+settle_strangers(Ties *t, WsEntry *strangers, Size n, int digits, Size reach)
+{
+	t->reach = reach;
+	/* they have one prefix: in the order of their pointers again */
+	ws_sort_entries(strangers, n, t->vectorised);
+	settle(t, strangers, n, digits, DIGITS);
+}
+
 /* Orders a group by the next digit of its keys, and that by the one after. */
 static void
 settle_by_digit(Ties *t, WsEntry *group, Size n, int digits)
 {
 	ws_uint128	common = ws_entry_prefix(group[0]);
+	Shared		shared = {.n = 0};
+	int			told = t->told;
+	Size		reach = t->reach;
+	Size		before;
+	Size		behind;
 
-	for (Size i = 0; i < n; i++)
+	if (t->rows->keep == NULL || n >= SAMPLED_ROWS)
+		find_shared(t, group, n, 1 + n / SAMPLED_ROWS, &shared);
+	if (!read_digit(t, group, n, &shared, &before, &behind))
 	{
-		uint64		pointer = ws_entry_pointer(group[i]);
-		uint8		window[WS_PREFIX_BYTES];
-		WsKeySlot *key;
-
-		if (i + PREFETCH_ROWS < n)
-			t->rows->prefetch(t->rows->store, ws_entry_pointer(group[i + PREFETCH_ROWS]));
-		key = fetch(t, pointer, 0);
-		(void) ws_key_window(t->spec, key->values, key->isnull,
-							 t->reach + (Size) (digits - 1) * WS_PREFIX_BYTES, window);
-		group[i] = ws_key_window_entry(window, pointer);
-		CHECK_FOR_INTERRUPTS();
+		find_shared(t, group, n, 1, &shared);
+		if (!read_digit(t, group, n, &shared, &before, &behind))
+		{
+			shared.n = 0;
+			(void) read_digit(t, group, n, &shared, &before, &behind);
+		}
 	}
-	ws_sort_entries(group, n, t->vectorised);
-	settle(t, group, n, digits + 1, DIGITS);
-	for (Size i = 0; i < n; i++)
+	for (Size i = 0; i < before; i++)
+		group[i] = ws_entry_make(common, ws_entry_pointer(group[i]));
+	for (Size i = n - behind; i < n; i++)
+		group[i] = ws_entry_make(common, ws_entry_pointer(group[i]));
+	if (before > 0)
+		settle_strangers(t, group, before, digits, reach);
+	if (behind > 0)
+		settle_strangers(t, group + n - behind, behind, digits, reach);
+	t->told = told;
+	t->reach = reach + shared.n + WS_PREFIX_BYTES;
+	ws_sort_entries(group + before, n - before - behind, t->vectorised);
+	settle(t, group + before, n - before - behind, digits + 1, DIGITS);
+	for (Size i = before; i < n - behind; i++)
 		group[i] = ws_entry_make(common, ws_entry_pointer(group[i]));
 }
 
@@ -432,15 +547,14 @@ way_on(Ties *t, WsEntry entry, int digits, Way way)
 		}
 	}
 	key = fetch(t, ws_entry_pointer(entry), 0);
-	length = ws_key_window(t->spec, key->values, key->isnull,
-						   t->reach + (Size) (digits - 2) * WS_PREFIX_BYTES, window);
+	length = ws_key_window(t->spec, key->values, key->isnull, t->reach - WS_PREFIX_BYTES, window);
 	if (length == WS_KEY_UNBOUNDED)
 	{
 		t->told = ws_key_compared_column(t->spec, key->values, key->isnull);
 		t->unverified = false;
 		return t->spec->cols[t->told].transform != NULL ? GUESSES : COMPARISONS;
 	}
-	return length <= t->reach + (Size) (digits - 1) * WS_PREFIX_BYTES ? DONE : DIGITS;
+	return length <= t->reach ? DONE : DIGITS;
 }
 
 /*
@@ -469,6 +583,7 @@ settle(Ties *t, WsEntry *entries, Size n, int digits, Way way)
 	WsEntry		known = WS_ENTRY_MAX;
 	Size		start = 0;
 	int			told = t->told;
+	Size		reach = t->reach;
 
 	for (Size i = 1; i <= n; i++)
 	{
@@ -482,6 +597,7 @@ settle(Ties *t, WsEntry *entries, Size n, int digits, Way way)
 			continue;
 		start = i;
 		t->told = told;
+		t->reach = reach;
 		if (size == 1 || (on = way_on(t, group[0], digits, way)) == DONE)
 			continue;
 		CHECK_FOR_INTERRUPTS();

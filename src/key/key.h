@@ -414,7 +414,7 @@ typedef struct WsLearning
 #define WS_LEARN_DISTINCT	0.75	/* a column with more different values in so many rows has too many */
 #define WS_LEARN_ONE_IN	64		/* rows among which there must be one that the prefix ties, */
 #define WS_LEARN_FEWER	2		/* for there to be fewer by this factor, */
-#define WS_LEARN_LEAST	((Size) 1024)	/* and the fewest rows that say so */
+#define WS_LEARN_LEAST	((Size) 128)	/* and the fewest rows that say so */
 
 /* ---- sample.c: the first rows ---- */
 extern void ws_learn_entries(const WsLearning *l);

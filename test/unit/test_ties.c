@@ -93,6 +93,11 @@ few_reads(void)
 	settle_rows(FAKE_BYTES, 2000, UINT64CONST(1) << 31);
 	CHECK(job.wrong == 0 && job.table.fetched == 0, "no ties: %ld reads", job.table.fetched);
 	job_free(&job);
+	/* eight digits before the last column */
+	settle_rows(FAKE_LONG, 6000, UINT64CONST(1) << 31);
+	CHECK(job.wrong == 0 && job.table.fetched < 4 * 6000, "what nearly all share is passed over: %ld reads of 6000",
+		  job.table.fetched);
+	job_free(&job);
 }
 
 /* Pairs take what is announced; digits take nothing that grows with the rows. */

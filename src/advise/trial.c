@@ -1,0 +1,324 @@
+/*-------------------------------------------------------------------------
+ * trial.c - some rows of a sort's input, sorted by core and by WiscSort to see how long that takes.
+ *
+ * How much a comparison costs depends on type, collation and machine: of texts under libc it is fifty times
+ * that of integers.  What the sort took that was run says little of the other, or of other settings.  So the
+ * first rows of the input are kept while the query is run, and sorted afterwards by both, once with
+ * each setting for which the time is forecast.  Where only a part of the rows is kept, memory is that
+ * part of the setting, so that there are as many runs.  What a trial took, divided by what model.c says of
+ * it, is the factor for what it says of all rows.
+ *
+ * Time: trials end after `seconds`, about: how many rows may be sorted is found with few.  EXPLAIN ANALYZE
+ * times each row that goes in and comes out; so do trials.
+ *
+ * Memory: rows are kept in a tuplestore, with work_mem, of SAMPLE_BYTES at most; a trial takes its setting's
+ * part, in a context of its own.  Temporary files of both.
+ * Errors: those of comparing the values, and of files.
+ *-------------------------------------------------------------------------
+ */
+#include "advise/advise.h"
+
+#include "access/htup_details.h"
+#include "exec/exec.h"
+#include "executor/executor.h"
+#include "executor/instrument.h"
+#include "miscadmin.h"
+#include "portability/instr_time.h"
+#include "sort/again.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/tuplesort.h"
+#include "utils/tuplestore.h"
+
+#define SAMPLE_BYTES	(128.0 * 1024 * 1024)
+#define SAMPLE_LEAST	2000	/* rows that say something */
+#define PILOT_ROWS		20000
+#define MOST_FACTOR		50.0
+#define LEAST_MEMORY	((Size) 64 * 1024)
+
+struct WsSample
+{
+	MemoryContext context;
+	TupleDesc	desc;
+	Tuplestorestate *store;
+	double		all;			/* rows, kept or not */
+	WsMeasured	kept;
+};
+
+/* Keeps a row, if there is room. */
+static void
+take(WsMeasured *measured, TupleTableSlot *slot)
+{
+	WsSample   *s = measured->sample;
+
+	if (s->kept.minimal > SAMPLE_BYTES)
+		return;
+	tuplestore_puttupleslot(s->store, slot);
+	ws_measure_row(&s->kept, ws_minimal_bytes(slot));
+}
+
+/* Has rows kept of a node that is measured. */
+void
+ws_sample(WsMeasured *measured)
+{
+	WsSample   *s = palloc0(sizeof(WsSample));
+
+	s->desc = ExecGetResultType(measured->node);
+	s->kept.unit = ws_spool_unit(s->desc);
+	s->store = tuplestore_begin_heap(false, false, work_mem);
+	measured->sample = s;
+	measured->take = take;
+}
+
+/* One sort of the first rows that are kept. */
+typedef struct Trial
+{
+	const WsSample *sample;
+	const WsFoundSort *found;
+	int64		rows;
+	int64		read;
+	Size		pad;			/* core's rows are at least so long as minimal tuples; 0: as they are */
+	WsTimer    *input;
+	instr_time	begun;
+} Trial;
+
+static void
+begin(Trial *t)
+{
+	t->read = 0;
+	t->input = ws_timer_create();
+	tuplestore_rescan(t->sample->store);
+	INSTR_TIME_SET_CURRENT(t->begun);
+}
+
+/* The next row, timed as an input's; false after the last. */
+static bool
+next_row(Trial *t, TupleTableSlot *slot)
+{
+	bool		found;
+
+	CHECK_FOR_INTERRUPTS();
+	InstrStartNode(t->input);
+	found = t->read++ < t->rows && tuplestore_gettupleslot(t->sample->store, true, false, slot);
+	InstrStopNode(t->input, found ? 1 : 0);
+	return found;
+}
+
+/* Seconds since it begun, without those of its input. */
+static double
+end(Trial *t)
+{
+	instr_time	now;
+
+	INSTR_TIME_SET_CURRENT(now);
+	INSTR_TIME_SUBTRACT(now, t->begun);
+	InstrEndLoop(t->input);
+	return INSTR_TIME_GET_DOUBLE(now) - ws_timer_seconds(t->input);
+}
+
+/* Makes the row in `slot` as long as rows are that core would sort. */
+static MinimalTuple
+padded(const Trial *t, TupleTableSlot *slot, MinimalTuple room)
+{
+	bool		freed;
+	MinimalTuple row = ExecFetchSlotMinimalTuple(slot, &freed);
+
+	if (row->t_len >= t->pad)
+		return row;
+	memcpy(room, row, row->t_len);
+	room->t_len = (uint32) t->pad;
+	return room;
+}
+
+/* Core's sort, in CurrentMemoryContext. */
+static double
+sort_by_core(Trial *t, const WsSortFacts *facts, int kilobytes)
+{
+	const WsFoundSort *found = t->found;
+	TupleDesc	desc = t->sample->desc;
+	bool		datum = desc->natts == 1 && TupleDescAttr(desc, 0)->attbyval && t->pad == 0;
+	int			flags = facts->request.random_access ? TUPLESORT_RANDOMACCESS : TUPLESORT_NONE;
+	TupleTableSlot *slot = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
+	TupleTableSlot *longer = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
+	MinimalTuple room = t->pad > 0 ? palloc0(t->pad) : NULL;
+	WsTimer    *output = ws_timer_create();
+	Tuplesortstate *sort;
+	Datum		value;
+	bool		isnull;
+	bool		more = true;
+	double		seconds;
+
+	begin(t);
+	if (datum)
+		sort = tuplesort_begin_datum(TupleDescAttr(desc, 0)->atttypid, found->sortops[0],
+									 found->collations[0], found->nulls_first[0], kilobytes, NULL, flags);
+	else
+		sort = tuplesort_begin_heap(desc, found->ncols, found->attnos, found->sortops, found->collations,
+									found->nulls_first, kilobytes, NULL, flags);
+	while (next_row(t, slot))
+	{
+		if (datum)
+		{
+			slot_getsomeattrs(slot, 1);
+			tuplesort_putdatum(sort, slot->tts_values[0], slot->tts_isnull[0]);
+		}
+		else if (t->pad == 0)
+			tuplesort_puttupleslot(sort, slot);
+		else
+			tuplesort_puttupleslot(sort, ExecStoreMinimalTuple(padded(t, slot, room), longer, false));
+	}
+	tuplesort_performsort(sort);
+	while (more)
+	{
+		CHECK_FOR_INTERRUPTS();
+		InstrStartNode(output);
+		more = datum ? ws_tuplesort_getdatum(sort, &value, &isnull) :
+			tuplesort_gettupleslot(sort, true, false, slot, NULL);
+		InstrStopNode(output, more ? 1 : 0);
+	}
+	seconds = end(t);
+	ExecDropSingleTupleTableSlot(longer);
+	ExecDropSingleTupleTableSlot(slot);
+	tuplesort_end(sort);
+	return seconds;
+}
+
+/* WiscSort, in CurrentMemoryContext. */
+static double
+sort_here(Trial *t, const WsRequest *request)
+{
+	TupleDesc	desc = t->sample->desc;
+	Relation	rel = request->store == WS_KIND_HEAP ? ((WsSortState *) t->found->node)->rel : NULL;
+	TupleTableSlot *slot = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
+	TupleTableSlot *result = MakeSingleTupleTableSlot(rel != NULL ? RelationGetDescr(rel) : desc,
+													  request->store == WS_KIND_KEYS ? &TTSOpsVirtual :
+													  &TTSOpsHeapTuple);
+	WsTimer    *output = ws_timer_create();
+	WsSort	   *sort;
+	bool		more = true;
+	double		seconds;
+
+	begin(t);
+	sort = ws_sort_create(request, desc, rel);
+	while (next_row(t, slot))
+		ws_sort_put(sort, slot);
+	ws_sort_perform(sort);
+	while (more)
+	{
+		CHECK_FOR_INTERRUPTS();
+		InstrStartNode(output);
+		more = ws_sort_get(sort, true, result);
+		InstrStopNode(output, more ? 1 : 0);
+	}
+	seconds = end(t);
+	ExecDropSingleTupleTableSlot(result);
+	ExecDropSingleTupleTableSlot(slot);
+	ws_sort_destroy(sort);
+	return seconds;
+}
+
+static int64
+part_of(int64 bytes, double part)
+{
+	return bytes == PG_INT64_MAX ? bytes : (int64) ((double) bytes * part);
+}
+
+/* The request for a part of the rows, with that part of `memory`: decisions are those of all rows. */
+static WsRequest
+request_for(const WsRequest *r, Size memory, double part)
+{
+	WsRequest	request = *r;
+
+	request.memory = Max((Size) ((double) memory * part), LEAST_MEMORY);
+	if (memory >= WS_HELPER_MEMORY && request.memory < WS_HELPER_MEMORY)
+	{
+		request.threads.read = abs(request.threads.read);
+		request.threads.sort = abs(request.threads.sort);
+		request.threads.write = abs(request.threads.write);
+	}
+	request.rows *= part;
+	request.cache = part_of(r->cache, part);
+	request.allowance = part_of(r->allowance, part);
+	request.found = part_of(r->found, part);
+	request.stays = part_of(r->stays, part);
+	request.again = false;
+	request.wanted = 0;
+	request.watch = NULL;
+	return request;
+}
+
+/*
+ * Sorts the first `rows` rows, of all that `facts` are of, with all settings, kB, but those that are ample as
+ * one before was.  Sets factors, and returns the seconds that it took.
+ */
+static double
+try_settings(const WsSample *s, const WsFoundSort *found, const WsSortFacts *facts, int64 rows, Size pad,
+			 const int *settings, int n, double *core, double *here)
+{
+	Trial		t = {.sample = s, .found = found, .rows = rows, .pad = pad};
+	double		part = (double) rows / Max(facts->rows, 1);
+	double		all = 0;
+	bool		core_in_memory = false;
+	bool		here_in_memory = false;
+	MemoryContext old;
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "WiscSort trials",
+												  ALLOCSET_DEFAULT_SIZES);
+
+	for (int i = 0; i < n; i++)
+	{
+		Size		memory = (Size) settings[i] * 1024;
+		WsSortFacts sample = *facts;
+		double		seconds;
+
+		sample.rows = (double) rows;
+		sample.request = request_for(&facts->request, memory, part);
+		MemoryContextReset(context);
+		old = MemoryContextSwitchTo(context);
+		if (core_in_memory)
+			core[i] = core[i - 1];
+		else
+		{
+			core_in_memory = ws_forecast_core(facts, memory).in_memory;
+			seconds = sort_by_core(&t, facts, (int) (sample.request.memory / 1024));
+			core[i] = seconds / ws_forecast_core(&sample, sample.request.memory).seconds;
+			all += seconds;
+		}
+		if (here_in_memory)
+			here[i] = here[i - 1];
+		else
+		{
+			here_in_memory = ws_forecast_here(facts, memory).in_memory;
+			seconds = sort_here(&t, &sample.request);
+			here[i] = seconds / ws_forecast_here(&sample, sample.request.memory).seconds;
+			all += seconds;
+		}
+		MemoryContextSwitchTo(old);
+		core[i] = Max(1 / MOST_FACTOR, Min(core[i], MOST_FACTOR));
+		here[i] = Max(1 / MOST_FACTOR, Min(here[i], MOST_FACTOR));
+	}
+	MemoryContextDelete(context);
+	return all;
+}
+
+/*
+ * How many times as long as forecast both take for such rows, with each of n settings, in kB: sets core[]
+ * and here[].  False if too few rows are there to tell.  `facts` are those of all rows, and `longest` bytes
+ * are those of the rows that core would sort, as minimal tuples.  Takes `seconds`, about.
+ */
+bool
+ws_try_sorts(const WsSample *s, const WsFoundSort *found, const WsSortFacts *facts, double longest,
+			 double seconds, const int *settings, int n, double *core, double *here)
+{
+	int64		rows = (int64) s->kept.rows;
+	Size		pad = longest > s->kept.minimal / Max(s->kept.rows, 1) + 1 ? (Size) longest : 0;
+	int64		pilot = Min(rows, PILOT_ROWS);
+	double		took;
+
+	if (rows < SAMPLE_LEAST)
+		return false;
+	took = try_settings(s, found, facts, pilot, pad, settings, n, core, here);
+	rows = (int64) Min((double) rows, (double) pilot * seconds / Max(took, 1e-6));
+	if (rows > pilot)
+		(void) try_settings(s, found, facts, rows, pad, settings, n, core, here);
+	return true;
+}
