@@ -378,7 +378,8 @@ ws_explain_prefix(ExplainState *es)
 #define ws_tuplesort_getdatum(sort, value, isnull) \
 	tuplesort_getdatum((sort), true, false, (value), (isnull), NULL)
 #else
-#define ws_tuplesort_getdatum(sort, value, isnull)	tuplesort_getdatum((sort), true, (value), (isnull), NULL)
+#define ws_tuplesort_getdatum(sort, value, isnull) \
+	tuplesort_getdatum((sort), true, (value), (isnull), NULL)
 #endif
 
 /* What a tuple in the memory of core's sort takes beside itself: the header of a chunk. */

@@ -39,8 +39,8 @@ static const char *const setting_names[] = {"4MB", "16MB", "64MB", "256MB", "1GB
 #define LEAST_GAIN			0.1		/* of a sort's time, for which more memory is recommended */
 #define LEAST_SECONDS		0.001	/* of a sort that is taken as a measure of the machine */
 #define MOST_SCALE			20.0
-#define TRIALS_LEAST		2.0		/* seconds that trials may take */
-#define TRIALS_SHARE		3.0		/* of those that the query took, if that is more */
+#define TRIALS_LEAST		4.0		/* seconds that trials may take */
+#define TRIALS_SHARE		6.0		/* of those that the query took, if that is more */
 
 #define COLUMNS				14
 
@@ -126,7 +126,7 @@ estimate(WsFoundSort *found)
 	facts->rows = input->plan_rows;
 
 	m.unit = ws_spool_unit(desc);
-	ws_measure_row(&m, MAXALIGN(SizeofMinimalTupleHeader) + input->plan_width);
+	ws_measure_row(&m, MAXALIGN(SizeofMinimalTupleHeader) + input->plan_width, 0);
 	facts->row = m.spool;
 	if (r->store == WS_KIND_HEAP)
 	{
@@ -137,12 +137,33 @@ estimate(WsFoundSort *found)
 		desc = ExecGetResultType(found->node);
 		memset(&m, 0, sizeof(m));
 		m.unit = ws_spool_unit(desc);
-		ws_measure_row(&m, MAXALIGN(SizeofMinimalTupleHeader) + rows->plan_width);
+		ws_measure_row(&m, MAXALIGN(SizeofMinimalTupleHeader) + rows->plan_width, 0);
 		facts->row = m.spool;
 	}
 	a->width = rows->plan_width;
 	ws_set_core_row(facts, desc, m.minimal, m.core);
 	return a;
+}
+
+/*
+ * Notes which keys core would have a second time: those of a table under another collation than their
+ * columns', because its sort wants a column that has the collation.
+ */
+static void
+note_copies(Advised *a, PlanState *input)
+{
+	const WsFoundSort *found = a->found;
+
+	if (found->kind != WS_NODE_OURS || a->facts.request.store == WS_KIND_HEAP ||
+		IsA(input, SubqueryScanState))
+		return;
+	for (int i = 0; i < found->ncols; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(ExecGetResultType(input), found->attnos[i] - 1);
+
+		if (att->attlen < 0 && OidIsValid(found->collations[i]) && found->collations[i] != att->attcollation)
+			a->input->twice = bms_add_member(a->input->twice, found->attnos[i]);
+	}
 }
 
 /* Has a sort's rows measured. */
@@ -152,6 +173,7 @@ begin_measuring(Advised *a)
 	PlanState  *input = outerPlanState(a->found->node);
 
 	a->input = ws_measure(input);
+	note_copies(a, input);
 	if (a->found->kind != WS_NODE_INCREMENTAL && a->input->sample == NULL)
 		ws_sample(a->input);
 	if (a->facts.request.store == WS_KIND_HEAP)
@@ -179,6 +201,7 @@ end_measuring(Advised *a, double trials)
 	const WsMeasured *rows = a->output != NULL ? a->output : a->input;
 	double		seconds = seconds_of(node) - seconds_of(input);
 	double		loops = Max(input->instrument->nloops, 1);
+	double		minimal;		/* bytes of a row as core has it */
 	WsSortForecast f;
 
 	a->measured = true;
@@ -189,12 +212,14 @@ end_measuring(Advised *a, double trials)
 	if (facts->tie_row > 0)
 		facts->tie_row = a->input->spool / a->input->rows;
 	a->width = (int) rint(rows->minimal / rows->rows) - (int) MAXALIGN(SizeofMinimalTupleHeader);
-	ws_set_core_row(facts, ExecGetResultType(a->output != NULL ? node : input),
-				 rows->minimal / rows->rows, rows->core / rows->rows);
+	minimal = rows->minimal / rows->rows;
+	minimal += a->input->again / a->input->rows;
+	ws_set_core_row(facts, ExecGetResultType(a->output != NULL ? node : input), minimal,
+					rows->core / rows->rows);
 
 	if (a->input->sample != NULL &&
-		ws_try_sorts(a->input->sample, a->found, facts, a->output != NULL ? rows->minimal / rows->rows : 0,
-					 trials, settings, lengthof(settings), a->core, a->here))
+		ws_try_sorts(a->input->sample, a->found, facts, minimal, trials, settings, lengthof(settings),
+					 a->core, a->here))
 		return;
 
 	/* unless somebody stopped asking for rows */
@@ -373,9 +398,10 @@ advise(const char *text, bool run, ReturnSetInfo *result)
 		foreach(lc, sorts)
 			begin_measuring(lfirst(lc));
 		ws_run_measured(desc);
-		trials = Max(TRIALS_LEAST, seconds_of(desc->planstate) * TRIALS_SHARE) / Max(list_length(sorts), 1);
+		trials = seconds_of(desc->planstate) * TRIALS_SHARE;
+		trials = Max(trials, TRIALS_LEAST);
 		foreach(lc, sorts)
-			end_measuring(lfirst(lc), trials);
+			end_measuring(lfirst(lc), trials / list_length(sorts));
 	}
 	foreach(lc, sorts)
 		put_row(lfirst(lc), ++number, result);

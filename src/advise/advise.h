@@ -94,13 +94,15 @@ typedef struct WsMeasured
 	double		minimal;		/* bytes as minimal tuples */
 	double		core;			/* bytes of core's memory */
 	double		spool;			/* bytes of a spool */
+	Bitmapset  *twice;			/* columns that core's rows have a second time */
+	double		again;			/* bytes of these */
 	void		(*take) (struct WsMeasured *measured, TupleTableSlot *slot);	/* each row, or NULL */
 	struct WsSample *sample;	/* its */
 } WsMeasured;
 
 extern void ws_measure_begin(void);
 extern WsMeasured *ws_measure(PlanState *node);
-extern void ws_measure_row(WsMeasured *m, Size minimal);
+extern void ws_measure_row(WsMeasured *m, Size minimal, Size again);
 extern Size ws_minimal_bytes(TupleTableSlot *slot);
 extern int	ws_spool_unit(TupleDesc desc);
 extern void ws_set_core_row(WsSortFacts *facts, TupleDesc desc, double minimal, double core);

@@ -52,15 +52,35 @@ ws_minimal_bytes(TupleTableSlot *slot)
 		heap_compute_data_size(desc, slot->tts_values, slot->tts_isnull);
 }
 
-/* Adds a row that is so long as a minimal tuple. */
+/* Bytes of the columns of a row that core's rows have a second time. */
+static Size
+again_bytes(const WsMeasured *m, TupleTableSlot *slot)
+{
+	Size		bytes = 0;
+	int			attno = -1;
+
+	while ((attno = bms_next_member(m->twice, attno)) >= 0)
+	{
+		bool		isnull;
+		int			length = TupleDescAttr(slot->tts_tupleDescriptor, attno - 1)->attlen;
+		Datum		value = slot_getattr(slot, attno, &isnull);
+
+		if (!isnull)
+			bytes = att_addlength_datum(bytes, length, value);
+	}
+	return bytes;
+}
+
+/* Adds a row that is so long as a minimal tuple, with `again` bytes more as core has it. */
 void
-ws_measure_row(WsMeasured *m, Size minimal)
+ws_measure_row(WsMeasured *m, Size minimal, Size again)
 {
 	Size		stored = minimal - MINIMAL_TUPLE_DATA_OFFSET;
 
 	m->rows++;
 	m->minimal += minimal;
-	m->core += MAXALIGN(minimal) + WS_CORE_CHUNK;
+	m->again += again;
+	m->core += MAXALIGN(minimal + again) + WS_CORE_CHUNK;
 	m->spool += TYPEALIGN(m->unit, stored + (stored >= LENGTH_ESCAPE ? sizeof(uint64) : 0));
 }
 
@@ -84,7 +104,7 @@ measured_row(PlanState *node)
 
 	if (!TupIsNull(slot))
 	{
-		ws_measure_row(m, ws_minimal_bytes(slot));
+		ws_measure_row(m, ws_minimal_bytes(slot), again_bytes(m, slot));
 		if (m->take != NULL)
 			m->take(m, slot);
 	}

@@ -34,12 +34,14 @@
 #define SAMPLE_LEAST	2000	/* rows that say something */
 #define PILOT_ROWS		20000
 #define MOST_FACTOR		50.0
+#define TURNS			3		/* of a trial: with fresh pages one takes twice as long as another */
 #define LEAST_MEMORY	((Size) 64 * 1024)
 
 struct WsSample
 {
 	MemoryContext context;
 	TupleDesc	desc;
+	const TupleTableSlotOps *ops;	/* of the rows' slot */
 	Tuplestorestate *store;
 	double		all;			/* rows, kept or not */
 	WsMeasured	kept;
@@ -54,7 +56,7 @@ take(WsMeasured *measured, TupleTableSlot *slot)
 	if (s->kept.minimal > SAMPLE_BYTES)
 		return;
 	tuplestore_puttupleslot(s->store, slot);
-	ws_measure_row(&s->kept, ws_minimal_bytes(slot));
+	ws_measure_row(&s->kept, ws_minimal_bytes(slot), 0);
 }
 
 /* Has rows kept of a node that is measured. */
@@ -64,6 +66,7 @@ ws_sample(WsMeasured *measured)
 	WsSample   *s = palloc0(sizeof(WsSample));
 
 	s->desc = ExecGetResultType(measured->node);
+	s->ops = ExecGetResultSlotOps(measured->node, NULL);
 	s->kept.unit = ws_spool_unit(s->desc);
 	s->store = tuplestore_begin_heap(false, false, work_mem);
 	measured->sample = s;
@@ -79,32 +82,47 @@ typedef struct Trial
 	int64		read;
 	Size		pad;			/* core's rows are at least so long as minimal tuples; 0: as they are */
 	WsTimer    *input;
+	TupleTableSlot *stored;
+	TupleTableSlot *row;		/* with its values, if the sort gets them so */
 	instr_time	begun;
 } Trial;
 
 static void
 begin(Trial *t)
 {
+	const WsSample *s = t->sample;
+
 	t->read = 0;
 	t->input = ws_timer_create();
-	tuplestore_rescan(t->sample->store);
+	t->stored = MakeSingleTupleTableSlot(s->desc, &TTSOpsMinimalTuple);
+	t->row = s->ops == &TTSOpsVirtual ? MakeSingleTupleTableSlot(s->desc, s->ops) : NULL;
+	tuplestore_rescan(s->store);
 	INSTR_TIME_SET_CURRENT(t->begun);
 }
 
-/* The next row, timed as an input's; false after the last. */
-static bool
-next_row(Trial *t, TupleTableSlot *slot)
+/* The next row, timed as an input's, in a slot as the query's sort gets it; NULL after the last. */
+static TupleTableSlot *
+next_row(Trial *t)
 {
+	TupleTableSlot *slot = t->stored;
 	bool		found;
 
 	CHECK_FOR_INTERRUPTS();
 	InstrStartNode(t->input);
 	found = t->read++ < t->rows && tuplestore_gettupleslot(t->sample->store, true, false, slot);
+	if (found && t->row != NULL)
+	{
+		slot_getallattrs(slot);
+		ExecClearTuple(t->row);
+		memcpy(t->row->tts_values, slot->tts_values, slot->tts_nvalid * sizeof(Datum));
+		memcpy(t->row->tts_isnull, slot->tts_isnull, slot->tts_nvalid * sizeof(bool));
+		slot = ExecStoreVirtualTuple(t->row);
+	}
 	InstrStopNode(t->input, found ? 1 : 0);
-	return found;
+	return found ? slot : NULL;
 }
 
-/* Seconds since it begun, without those of its input. */
+/* Seconds since it began, without those of its input. */
 static double
 end(Trial *t)
 {
@@ -113,16 +131,16 @@ end(Trial *t)
 	INSTR_TIME_SET_CURRENT(now);
 	INSTR_TIME_SUBTRACT(now, t->begun);
 	InstrEndLoop(t->input);
+	if (t->row != NULL)
+		ExecDropSingleTupleTableSlot(t->row);
+	ExecDropSingleTupleTableSlot(t->stored);
 	return INSTR_TIME_GET_DOUBLE(now) - ws_timer_seconds(t->input);
 }
 
-/* Makes the row in `slot` as long as rows are that core would sort. */
+/* A row that is as long as those that core would sort. */
 static MinimalTuple
-padded(const Trial *t, TupleTableSlot *slot, MinimalTuple room)
+padded(const Trial *t, MinimalTuple row, MinimalTuple room)
 {
-	bool		freed;
-	MinimalTuple row = ExecFetchSlotMinimalTuple(slot, &freed);
-
 	if (row->t_len >= t->pad)
 		return row;
 	memcpy(room, row, row->t_len);
@@ -138,13 +156,14 @@ sort_by_core(Trial *t, const WsSortFacts *facts, int kilobytes)
 	TupleDesc	desc = t->sample->desc;
 	bool		datum = desc->natts == 1 && TupleDescAttr(desc, 0)->attbyval && t->pad == 0;
 	int			flags = facts->request.random_access ? TUPLESORT_RANDOMACCESS : TUPLESORT_NONE;
-	TupleTableSlot *slot = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
-	TupleTableSlot *longer = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
+	TupleTableSlot *slot;
+	TupleTableSlot *minimal = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
 	MinimalTuple room = t->pad > 0 ? palloc0(t->pad) : NULL;
 	WsTimer    *output = ws_timer_create();
 	Tuplesortstate *sort;
 	Datum		value;
 	bool		isnull;
+	bool		freed;
 	bool		more = true;
 	double		seconds;
 
@@ -155,7 +174,7 @@ sort_by_core(Trial *t, const WsSortFacts *facts, int kilobytes)
 	else
 		sort = tuplesort_begin_heap(desc, found->ncols, found->attnos, found->sortops, found->collations,
 									found->nulls_first, kilobytes, NULL, flags);
-	while (next_row(t, slot))
+	while ((slot = next_row(t)) != NULL)
 	{
 		if (datum)
 		{
@@ -165,7 +184,11 @@ sort_by_core(Trial *t, const WsSortFacts *facts, int kilobytes)
 		else if (t->pad == 0)
 			tuplesort_puttupleslot(sort, slot);
 		else
-			tuplesort_puttupleslot(sort, ExecStoreMinimalTuple(padded(t, slot, room), longer, false));
+		{
+			MinimalTuple row = padded(t, ExecFetchSlotMinimalTuple(t->stored, &freed), room);
+
+			tuplesort_puttupleslot(sort, ExecStoreMinimalTuple(row, minimal, false));
+		}
 	}
 	tuplesort_performsort(sort);
 	while (more)
@@ -173,26 +196,35 @@ sort_by_core(Trial *t, const WsSortFacts *facts, int kilobytes)
 		CHECK_FOR_INTERRUPTS();
 		InstrStartNode(output);
 		more = datum ? ws_tuplesort_getdatum(sort, &value, &isnull) :
-			tuplesort_gettupleslot(sort, true, false, slot, NULL);
+			tuplesort_gettupleslot(sort, true, false, minimal, NULL);
 		InstrStopNode(output, more ? 1 : 0);
 	}
 	seconds = end(t);
-	ExecDropSingleTupleTableSlot(longer);
-	ExecDropSingleTupleTableSlot(slot);
+	ExecDropSingleTupleTableSlot(minimal);
 	tuplesort_end(sort);
 	return seconds;
 }
 
-/* WiscSort, in CurrentMemoryContext. */
+/* The slot for a WiscSort's rows: that of the node, if it is one. */
+static TupleTableSlot *
+result_slot(const Trial *t, const WsRequest *request)
+{
+	if (t->found->kind == WS_NODE_OURS)
+		return ((WsSortState *) t->found->node)->css.ss.ss_ScanTupleSlot;
+	return MakeSingleTupleTableSlot(t->sample->desc, request->store == WS_KIND_KEYS ? &TTSOpsVirtual :
+									&TTSOpsHeapTuple);
+}
+
+/* WiscSort, in CurrentMemoryContext.  Where the node makes other rows of those that it gets, so does this. */
 static double
 sort_here(Trial *t, const WsRequest *request)
 {
 	TupleDesc	desc = t->sample->desc;
-	Relation	rel = request->store == WS_KIND_HEAP ? ((WsSortState *) t->found->node)->rel : NULL;
-	TupleTableSlot *slot = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
-	TupleTableSlot *result = MakeSingleTupleTableSlot(rel != NULL ? RelationGetDescr(rel) : desc,
-													  request->store == WS_KIND_KEYS ? &TTSOpsVirtual :
-													  &TTSOpsHeapTuple);
+	PlanState  *node = t->found->node;
+	Relation	rel = request->store == WS_KIND_HEAP ? ((WsSortState *) node)->rel : NULL;
+	TupleTableSlot *slot;
+	TupleTableSlot *result = result_slot(t, request);
+	ProjectionInfo *projection = t->found->kind == WS_NODE_OURS ? node->ps_ProjInfo : NULL;
 	WsTimer    *output = ws_timer_create();
 	WsSort	   *sort;
 	bool		more = true;
@@ -200,7 +232,7 @@ sort_here(Trial *t, const WsRequest *request)
 
 	begin(t);
 	sort = ws_sort_create(request, desc, rel);
-	while (next_row(t, slot))
+	while ((slot = next_row(t)) != NULL)
 		ws_sort_put(sort, slot);
 	ws_sort_perform(sort);
 	while (more)
@@ -208,11 +240,18 @@ sort_here(Trial *t, const WsRequest *request)
 		CHECK_FOR_INTERRUPTS();
 		InstrStartNode(output);
 		more = ws_sort_get(sort, true, result);
+		if (more && projection != NULL)
+		{
+			ResetExprContext(node->ps_ExprContext);
+			node->ps_ExprContext->ecxt_scantuple = result;
+			(void) ExecProject(projection);
+		}
 		InstrStopNode(output, more ? 1 : 0);
 	}
 	seconds = end(t);
-	ExecDropSingleTupleTableSlot(result);
-	ExecDropSingleTupleTableSlot(slot);
+	ExecClearTuple(result);
+	if (projection != NULL)
+		ExecClearTuple(node->ps_ResultTupleSlot);
 	ws_sort_destroy(sort);
 	return seconds;
 }
@@ -247,6 +286,16 @@ request_for(const WsRequest *r, Size memory, double part)
 	return request;
 }
 
+/* That of the three turns. */
+static double
+median(const double took[TURNS])
+{
+	double		least = Min(took[0], took[1]);
+	double		most = Max(took[0], took[1]);
+
+	return Max(least, Min(most, took[2]));
+}
+
 /*
  * Sorts the first `rows` rows, of all that `facts` are of, with all settings, kB, but those that are ample as
  * one before was.  Sets factors, and returns the seconds that it took.
@@ -268,31 +317,28 @@ try_settings(const WsSample *s, const WsFoundSort *found, const WsSortFacts *fac
 	{
 		Size		memory = (Size) settings[i] * 1024;
 		WsSortFacts sample = *facts;
-		double		seconds;
+		double		here_took[TURNS] = {0};
+		double		core_took[TURNS] = {0};
 
 		sample.rows = (double) rows;
 		sample.request = request_for(&facts->request, memory, part);
-		MemoryContextReset(context);
 		old = MemoryContextSwitchTo(context);
-		if (core_in_memory)
-			core[i] = core[i - 1];
-		else
+		for (int turn = 0; turn < TURNS; turn++)
 		{
-			core_in_memory = ws_forecast_core(facts, memory).in_memory;
-			seconds = sort_by_core(&t, facts, (int) (sample.request.memory / 1024));
-			core[i] = seconds / ws_forecast_core(&sample, sample.request.memory).seconds;
-			all += seconds;
-		}
-		if (here_in_memory)
-			here[i] = here[i - 1];
-		else
-		{
-			here_in_memory = ws_forecast_here(facts, memory).in_memory;
-			seconds = sort_here(&t, &sample.request);
-			here[i] = seconds / ws_forecast_here(&sample, sample.request.memory).seconds;
-			all += seconds;
+			MemoryContextReset(context);
+			if (!core_in_memory)
+				core_took[turn] = sort_by_core(&t, facts, (int) (sample.request.memory / 1024));
+			if (!here_in_memory)
+				here_took[turn] = sort_here(&t, &sample.request);
+			all += core_took[turn] + here_took[turn];
 		}
 		MemoryContextSwitchTo(old);
+		core[i] = core_in_memory ? core[i - 1] :
+			median(core_took) / ws_forecast_core(&sample, sample.request.memory).seconds;
+		here[i] = here_in_memory ? here[i - 1] :
+			median(here_took) / ws_forecast_here(&sample, sample.request.memory).seconds;
+		core_in_memory = ws_forecast_core(facts, memory).in_memory;
+		here_in_memory = ws_forecast_here(facts, memory).in_memory;
 		core[i] = Max(1 / MOST_FACTOR, Min(core[i], MOST_FACTOR));
 		here[i] = Max(1 / MOST_FACTOR, Min(here[i], MOST_FACTOR));
 	}

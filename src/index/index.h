@@ -49,6 +49,24 @@ extern void ws_sort_numbers(uint64 *numbers, Size n, bool vectorised);
 extern void ws_vqsort(WsEntry *entries, Size n);
 extern void ws_vqsort_numbers(uint64 *numbers, Size n);
 
+/* ---- digit.c ---- */
+
+/* Rows that are prefetched before they are read. */
+#define WS_TIES_AHEAD	16
+
+/* The next bytes of keys that tie. */
+typedef struct WsDigit
+{
+	const WsKeySpec *spec;
+	const WsKeyRows *rows;
+	WsKeySlot  *slot;			/* for a row at a time */
+	Size		reach;			/* bytes of the key that are the same throughout the group, or told */
+	Size		before;			/* rows that are less than the others, whatever these have */
+	Size		behind;			/* and greater */
+} WsDigit;
+
+extern void ws_read_digit(WsDigit *digit, WsEntry *group, Size n);
+
 /* ---- ties.c ---- */
 /* Guesses in the prefixes of entries. */
 typedef enum WsGuesses

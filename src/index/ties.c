@@ -12,9 +12,7 @@
  *	  from the row; the group is sorted by the same kernel, and its own groups
  *	  of equals are settled in turn; then the common prefix is put back.  This
  *	  is a most-significant-digit radix sort with 10-byte digits, and it reads
- *	  each row once a digit instead of once a comparison.  Bytes that nearly all rows of a group
- *	  share are passed over: some rows show which, and as each row is read, it is seen whether it has them.
- *	  The few that do not come before or behind the others.
+ *	  each row once a digit instead of once a comparison (digit.c).
  *  - A key whose bytes end at a value that only its comparator can order: a sort of
  *	  {datum of this column, pointer} pairs by the comparators; further columns are taken
  *	  from the rows.
@@ -52,8 +50,6 @@
 #define MISPLACED_ONE_IN	8	/* rows that a guess has sorted, if its order is to be mended */
 #define GUESSED_ROWS	6		/* that are worth a guess */
 #define SAMPLED_ROWS	64		/* that show what all begin with */
-#define STRANGERS_ONE_IN	8	/* that need not begin so */
-#define PREFETCH_ROWS	16
 #define FEW_ROWS		4		/* rows that are compared at once */
 
 typedef struct Ties
@@ -178,8 +174,8 @@ settle_by_comparator(Ties *t, WsEntry *group, Size n)
 	{
 		WsKeySlot *key;
 
-		if (i + PREFETCH_ROWS < n)
-			t->rows->prefetch(t->rows->store, ws_entry_pointer(group[i + PREFETCH_ROWS]));
+		if (i + WS_TIES_AHEAD < n)
+			t->rows->prefetch(t->rows->store, ws_entry_pointer(group[i + WS_TIES_AHEAD]));
 		pairs[i].pointer = ws_entry_pointer(group[i]);
 		key = fetch(t, pairs[i].pointer, 0);
 		pairs[i].datum = key->values[att];
@@ -201,96 +197,6 @@ settle_by_comparator(Ties *t, WsEntry *group, Size n)
 		sort_by_rows(group, n, t);
 }
 
-/* Bytes of keys behind those that a group is known to share. */
-typedef struct Shared
-{
-	Size		n;				/* that its rows share */
-	uint8		bytes[WS_BEGINNING];
-} Shared;
-
-/* Has `shared` no more bytes than the row of an entry has, too; none if not all of these are its order. */
-static void
-share_with(Ties *t, WsEntry entry, Shared *shared)
-{
-	uint8		bytes[WS_BEGINNING];
-	WsKeySlot  *key = fetch(t, ws_entry_pointer(entry), 0);
-	Size		i = 0;
-
-	if (ws_key_bytes(t->spec, key->values, key->isnull, t->reach, shared->n, bytes) == WS_KEY_UNBOUNDED)
-		shared->n = 0;
-	while (i < shared->n && bytes[i] == shared->bytes[i])
-		i++;
-	shared->n = i;
-}
-
-/* What the rows of a group share, as one in `step` tells. */
-static void
-find_shared(Ties *t, const WsEntry *group, Size n, Size step, Shared *shared)
-{
-	WsKeySlot  *key = fetch(t, ws_entry_pointer(group[0]), 0);
-
-	shared->n = WS_BEGINNING;
-	if (ws_key_bytes(t->spec, key->values, key->isnull, t->reach, shared->n, shared->bytes) ==
-		WS_KEY_UNBOUNDED)
-		shared->n = 0;
-	for (Size i = step; i < n && shared->n > 0; i += step)
-	{
-		CHECK_FOR_INTERRUPTS();
-		share_with(t, group[i], shared);
-	}
-}
-
-static inline void
-swap_entries(WsEntry *a, WsEntry *b)
-{
-	WsEntry		entry = *a;
-
-	*a = *b;
-	*b = entry;
-}
-
-/*
- * Gives the rows of a group the next bytes of their keys as prefixes, behind those that they share.  Rows that
- * do not share these are put before or behind the others, and keep their prefixes: *before and *behind say how
- * many.  False if these are many, or if the bytes of a row end at a value that only a comparator can order.
- */
-static bool
-read_digit(Ties *t, WsEntry *group, Size n, const Shared *shared, Size *before, Size *behind)
-{
-	Size		most = n / STRANGERS_ONE_IN;
-	Size		i = 0;
-
-	*before = *behind = 0;
-	while (i < n - *behind)
-	{
-		uint64		pointer = ws_entry_pointer(group[i]);
-		uint8		bytes[WS_BEGINNING + WS_PREFIX_BYTES];
-		WsKeySlot  *key;
-		int			cmp = 0;
-
-		CHECK_FOR_INTERRUPTS();
-		if (i + PREFETCH_ROWS < n)
-			t->rows->prefetch(t->rows->store, ws_entry_pointer(group[i + PREFETCH_ROWS]));
-		key = fetch(t, pointer, 0);
-		if (shared->n == 0)
-			(void) ws_key_window(t->spec, key->values, key->isnull, t->reach, bytes);
-		else if (ws_key_bytes(t->spec, key->values, key->isnull, t->reach, shared->n + WS_PREFIX_BYTES,
-							  bytes) == WS_KEY_UNBOUNDED)
-			return false;
-		else
-			cmp = memcmp(bytes, shared->bytes, shared->n);
-		if (cmp == 0)
-			group[i++] = ws_key_window_entry(bytes + shared->n, pointer);
-		else if (*before + *behind == most)
-			return false;
-		else if (cmp < 0)
-			swap_entries(&group[i++], &group[(*before)++]);
-		else
-			swap_entries(&group[i], &group[n - ++*behind]);
-	}
-	return true;
-}
-
 /* Orders rows that do not share what the others of their group do. */
 static void
 settle_strangers(Ties *t, WsEntry *strangers, Size n, int digits, Size reach)
@@ -306,36 +212,23 @@ static void
 settle_by_digit(Ties *t, WsEntry *group, Size n, int digits)
 {
 	ws_uint128	common = ws_entry_prefix(group[0]);
-	Shared		shared = {.n = 0};
 	int			told = t->told;
 	Size		reach = t->reach;
-	Size		before;
-	Size		behind;
+	WsDigit		d = {.spec = t->spec, .rows = t->rows, .slot = t->slot[0], .reach = reach};
+	Size		same;
 
-	if (t->rows->keep == NULL || n >= SAMPLED_ROWS)
-		find_shared(t, group, n, 1 + n / SAMPLED_ROWS, &shared);
-	if (!read_digit(t, group, n, &shared, &before, &behind))
-	{
-		find_shared(t, group, n, 1, &shared);
-		if (!read_digit(t, group, n, &shared, &before, &behind))
-		{
-			shared.n = 0;
-			(void) read_digit(t, group, n, &shared, &before, &behind);
-		}
-	}
-	for (Size i = 0; i < before; i++)
-		group[i] = ws_entry_make(common, ws_entry_pointer(group[i]));
-	for (Size i = n - behind; i < n; i++)
-		group[i] = ws_entry_make(common, ws_entry_pointer(group[i]));
-	if (before > 0)
-		settle_strangers(t, group, before, digits, reach);
-	if (behind > 0)
-		settle_strangers(t, group + n - behind, behind, digits, reach);
+	ws_read_digit(&d, group, n);
+	same = n - d.before - d.behind;
+	if (d.before > 0)
+		settle_strangers(t, group, d.before, digits, reach);
+	if (d.behind > 0)
+		settle_strangers(t, group + d.before + same, d.behind, digits, reach);
+	group += d.before;
 	t->told = told;
-	t->reach = reach + shared.n + WS_PREFIX_BYTES;
-	ws_sort_entries(group + before, n - before - behind, t->vectorised);
-	settle(t, group + before, n - before - behind, digits + 1, DIGITS);
-	for (Size i = before; i < n - behind; i++)
+	t->reach = d.reach;
+	ws_sort_entries(group, same, t->vectorised);
+	settle(t, group, same, digits + 1, DIGITS);
+	for (Size i = 0; i < same; i++)
 		group[i] = ws_entry_make(common, ws_entry_pointer(group[i]));
 }
 
@@ -358,8 +251,8 @@ drop_misplaced(Ties *t, WsEntry *entries, Size n, WsEntry *dropped, Size most, S
 		WsKeySlot  *key;
 
 		CHECK_FOR_INTERRUPTS();
-		if (i + PREFETCH_ROWS < n)
-			t->rows->prefetch(t->rows->store, ws_entry_pointer(entries[i + PREFETCH_ROWS]));
+		if (i + WS_TIES_AHEAD < n)
+			t->rows->prefetch(t->rows->store, ws_entry_pointer(entries[i + WS_TIES_AHEAD]));
 		key = fetch(t, ws_entry_pointer(entries[i]), 1 - slot);
 		if (ws_key_compare(t->spec, t->told, last->values, last->isnull, key->values, key->isnull) <= 0)
 		{
@@ -483,8 +376,8 @@ settle_by_guess(Ties *t, WsEntry *group, Size n, int deep)
 		uint8		window[WS_PREFIX_BYTES];
 		WsKeySlot  *key;
 
-		if (i + PREFETCH_ROWS < n)
-			t->rows->prefetch(t->rows->store, ws_entry_pointer(group[i + PREFETCH_ROWS]));
+		if (i + WS_TIES_AHEAD < n)
+			t->rows->prefetch(t->rows->store, ws_entry_pointer(group[i + WS_TIES_AHEAD]));
 		key = fetch(t, pointer, 0);
 		if (key->isnull[att])
 			memset(window, col->nulls_first ? 0 : 0xFF, sizeof(window));
@@ -591,8 +484,8 @@ settle(Ties *t, WsEntry *entries, Size n, int digits, Way way)
 		Size		size = i - start;
 		Way			on;
 
-		if (digits == 1 && way == DIGITS && i + PREFETCH_ROWS < n)
-			prefetch_tied(t, entries, i + PREFETCH_ROWS, &known);
+		if (digits == 1 && way == DIGITS && i + WS_TIES_AHEAD < n)
+			prefetch_tied(t, entries, i + WS_TIES_AHEAD, &known);
 		if (i < n && ws_entry_same_prefix(entries[i], group[0]))
 			continue;
 		start = i;

@@ -62,8 +62,8 @@
 #define JUST_LESS			0.99
 
 /*
- * Of the bytes of all rows, those that keys for ties may take beside the table.  More is no less to be written
- * than with a spool of rows, and the table is read as well (docs/decisions/03-record-stores.md).
+ * Of the bytes of all rows, those that keys for ties may take beside the table.  With more, a spool of rows
+ * is not much larger, and the table is read as well (docs/decisions/03-record-stores.md).
  */
 #define MOST_TIE_KEYS		0.5
 
@@ -450,7 +450,7 @@ ws_table_refusal(const Path *input, List *pathkeys, WsTieKeys ties, const RelOpt
 		return NULL;
 	s = heap_shape(input, pathkeys, ties, rel, relid);
 	if (!s.asked && s.spool > MOST_TIE_KEYS * s.rows * s.row)
-		return psprintf("keys for ties would take %.0f bytes a row, of %.0f", s.spool / Max(s.rows, 1), s.row);
+		return psprintf("keys for ties would take %.0f bytes a row, the row %.0f", s.spool / s.rows, s.row);
 	/* on persistent memory, and where random reads are said to be as cheap, no cache is needed */
 	get_tablespace_page_costs(rel->reltablespace, &random_page, &seq_page);
 	if (random_page <= seq_page)

@@ -37,6 +37,7 @@
 #include "../../src/index/indexmap.c"
 #include "../../src/index/kernel.c"
 #define settle ties_settle		/* formation.c has one, too */
+#include "../../src/index/digit.c"
 #include "../../src/index/ties.c"
 #undef settle
 #include "../../src/run/runfile.c"
