@@ -330,6 +330,17 @@ ANALYZE wtest.h_shuffled;
 SELECT wtest.in_table('SELECT * FROM wtest.h_ordered ORDER BY k DESC') AS ordered,
        wtest.in_table('SELECT * FROM wtest.h_shuffled ORDER BY k DESC') AS shuffled;
 
+-- Where keys for ties would take most of a row's bytes, rows do not stay in the table.
+CREATE TABLE wtest.h_keys AS
+SELECT 'value ' || i / 5000 AS few, repeat(md5((i % 5000)::text), 3) AS v, i AS n FROM generate_series(1, 20000) i;
+CREATE TABLE wtest.h_keys_wide AS SELECT *, repeat('x', 400) AS pad FROM wtest.h_keys;
+ANALYZE wtest.h_keys;
+ANALYZE wtest.h_keys_wide;
+SELECT wtest.choice('SELECT * FROM wtest.h_keys ORDER BY few, v') AS narrow,
+       wtest.choice('SELECT * FROM wtest.h_keys_wide ORDER BY few, v') AS wide;
+SELECT wtest.compare('SELECT * FROM wtest.h_keys ORDER BY few, v') AS narrow,
+       wtest.compare('SELECT * FROM wtest.h_keys_wide ORDER BY few, v') AS wide;
+
 -- Rows that become longer, or shorter, in the order they are wanted: a window has no room for all that it was made for.
 CREATE TABLE wtest.h_longer AS
 SELECT (i * 7919::int8) % 20011 AS k, repeat('x', ((i * 7919::int8) % 20011 / 20)::int) AS pad FROM generate_series(1, 20000) i;
