@@ -12,7 +12,7 @@ fault('travelling rows are in a spool', FILE,
       'else if (request.store == WS_KIND_SPOOL && spooled > (double) request.allowance)', 'else if (false)',
       't:advise')
 FILE = 'advise/measure.c'
-fault('core needs less for a row', FILE, 'm->core += MAXALIGN(minimal) + WS_CORE_CHUNK;',
+fault('core needs less for a row', FILE, 'm->core += MAXALIGN(minimal + again) + WS_CORE_CHUNK;',
       'm->core += minimal;', 't:advise')
 FILE = 'advise/query.c'
 fault('writing queries', FILE, 'if (query->commandType != CMD_SELECT || query->hasModifyingCTE)', 'if (false)',
