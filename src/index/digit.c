@@ -110,7 +110,6 @@ read_behind(WsDigit *d, WsEntry *group, Size n, const Shared *shared)
 void
 ws_read_digit(WsDigit *d, WsEntry *group, Size n)
 {
-	ws_uint128	common = ws_entry_prefix(group[0]);
 	Shared		shared = {.n = 0};
 
 	/* where rows are dear to fetch, not for few */
@@ -118,6 +117,7 @@ ws_read_digit(WsDigit *d, WsEntry *group, Size n)
 		find_shared(d, group, n, 1 + n / SAMPLED_ROWS, &shared);
 	if (!read_behind(d, group, n, &shared))
 	{
+		/* then there are no strangers: each entry gets a new prefix */
 		find_shared(d, group, n, 1, &shared);
 		if (!read_behind(d, group, n, &shared))
 		{
@@ -125,9 +125,5 @@ ws_read_digit(WsDigit *d, WsEntry *group, Size n)
 			(void) read_behind(d, group, n, &shared);
 		}
 	}
-	for (Size i = 0; i < d->before; i++)
-		group[i] = ws_entry_make(common, ws_entry_pointer(group[i]));
-	for (Size i = n - d->behind; i < n; i++)
-		group[i] = ws_entry_make(common, ws_entry_pointer(group[i]));
 	d->reach += shared.n + WS_PREFIX_BYTES;
 }
