@@ -402,6 +402,8 @@ advise(const char *text, bool run, ReturnSetInfo *result)
 		trials = Max(trials, TRIALS_LEAST);
 		foreach(lc, sorts)
 			end_measuring(lfirst(lc), trials / list_length(sorts));
+		foreach(lc, sorts)
+			ws_sample_end(((Advised *) lfirst(lc))->input);
 	}
 	foreach(lc, sorts)
 		put_row(lfirst(lc), ++number, result);

@@ -112,6 +112,7 @@ extern void ws_run_measured(QueryDesc *desc);
 typedef struct WsSample WsSample;
 
 extern void ws_sample(WsMeasured *measured);
+extern void ws_sample_end(WsMeasured *measured);
 extern bool ws_try_sorts(const WsSample *sample, const WsFoundSort *found, const WsSortFacts *facts,
 						 double longest, double seconds, const int *settings, int n, double *core,
 						 double *here);

@@ -39,11 +39,9 @@
 
 struct WsSample
 {
-	MemoryContext context;
 	TupleDesc	desc;
 	const TupleTableSlotOps *ops;	/* of the rows' slot */
 	Tuplestorestate *store;
-	double		all;			/* rows, kept or not */
 	WsMeasured	kept;
 };
 
@@ -71,6 +69,17 @@ ws_sample(WsMeasured *measured)
 	s->store = tuplestore_begin_heap(false, false, work_mem);
 	measured->sample = s;
 	measured->take = take;
+}
+
+/* No more trials: frees the rows. */
+void
+ws_sample_end(WsMeasured *measured)
+{
+	if (measured->sample == NULL)
+		return;
+	tuplestore_end(measured->sample->store);
+	pfree(measured->sample);
+	measured->sample = NULL;
 }
 
 /* One sort of the first rows that are kept. */
@@ -298,11 +307,11 @@ median(const double took[TURNS])
 
 /*
  * Sorts the first `rows` rows, of all that `facts` are of, with all settings, kB, but those that are ample as
- * one before was.  Sets factors, and returns the seconds that it took.
+ * one before was; once, or in `turns` turns.  Sets factors, and returns the seconds that it took.
  */
 static double
-try_settings(const WsSample *s, const WsFoundSort *found, const WsSortFacts *facts, int64 rows, Size pad,
-			 const int *settings, int n, double *core, double *here)
+try_settings(const WsSample *s, const WsFoundSort *found, const WsSortFacts *facts, int64 rows, int turns,
+			 Size pad, const int *settings, int n, double *core, double *here)
 {
 	Trial		t = {.sample = s, .found = found, .rows = rows, .pad = pad};
 	double		part = (double) rows / Max(facts->rows, 1);
@@ -323,7 +332,7 @@ try_settings(const WsSample *s, const WsFoundSort *found, const WsSortFacts *fac
 		sample.rows = (double) rows;
 		sample.request = request_for(&facts->request, memory, part);
 		old = MemoryContextSwitchTo(context);
-		for (int turn = 0; turn < TURNS; turn++)
+		for (int turn = 0; turn < turns; turn++)
 		{
 			MemoryContextReset(context);
 			if (!core_in_memory)
@@ -331,6 +340,11 @@ try_settings(const WsSample *s, const WsFoundSort *found, const WsSortFacts *fac
 			if (!here_in_memory)
 				here_took[turn] = sort_here(&t, &sample.request);
 			all += core_took[turn] + here_took[turn];
+		}
+		for (int turn = turns; turn < TURNS; turn++)
+		{
+			core_took[turn] = core_took[0];
+			here_took[turn] = here_took[0];
 		}
 		MemoryContextSwitchTo(old);
 		core[i] = core_in_memory ? core[i - 1] :
@@ -362,9 +376,9 @@ ws_try_sorts(const WsSample *s, const WsFoundSort *found, const WsSortFacts *fac
 
 	if (rows < SAMPLE_LEAST)
 		return false;
-	took = try_settings(s, found, facts, pilot, pad, settings, n, core, here);
-	rows = (int64) Min((double) rows, (double) pilot * seconds / Max(took, 1e-6));
-	if (rows > pilot)
-		(void) try_settings(s, found, facts, rows, pad, settings, n, core, here);
+	took = try_settings(s, found, facts, pilot, 1, pad, settings, n, core, here);
+	rows = (int64) Min((double) rows, (double) pilot * seconds / Max(took * TURNS, 1e-6));
+	(void) try_settings(s, found, facts, Max(rows, pilot), rows < pilot ? 1 : TURNS, pad, settings, n, core,
+						here);
 	return true;
 }

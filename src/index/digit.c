@@ -79,7 +79,7 @@ read_behind(WsDigit *d, WsEntry *group, Size n, const Shared *shared)
 	while (i < n - d->behind)
 	{
 		uint8		bytes[WS_BEGINNING + WS_PREFIX_BYTES];
-		int			cmp = 0;
+		int			cmp;
 
 		CHECK_FOR_INTERRUPTS();
 		if (i + WS_TIES_AHEAD < n)

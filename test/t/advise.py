@@ -10,7 +10,7 @@ import psycopg2
 import common
 from common import check, equal, error, rows, value
 
-SORTS = 60                      # that are drawn at random
+SORTS = 110                     # that are drawn at random
 NEAR = 0.10                     # of what is forecast
 cluster = None
 
