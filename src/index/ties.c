@@ -197,10 +197,11 @@ settle_by_comparator(Ties *t, WsEntry *group, Size n)
 		sort_by_rows(group, n, t);
 }
 
-/* Orders rows that do not share what the others of their group do. */
+/* Orders rows that do not share what the others of their group do: of that, all is told as before. */
 static void
-settle_strangers(Ties *t, WsEntry *strangers, Size n, int digits, Size reach)
+settle_strangers(Ties *t, WsEntry *strangers, Size n, int digits, int told, Size reach)
 {
+	t->told = told;
 	t->reach = reach;
 	/* they have one prefix: in the order of their pointers again */
 	ws_sort_entries(strangers, n, t->vectorised);
@@ -220,9 +221,9 @@ settle_by_digit(Ties *t, WsEntry *group, Size n, int digits)
 	ws_read_digit(&d, group, n);
 	same = n - d.before - d.behind;
 	if (d.before > 0)
-		settle_strangers(t, group, d.before, digits, reach);
+		settle_strangers(t, group, d.before, digits, told, reach);
 	if (d.behind > 0)
-		settle_strangers(t, group + d.before + same, d.behind, digits, reach);
+		settle_strangers(t, group + d.before + same, d.behind, digits, told, reach);
 	group += d.before;
 	t->told = told;
 	t->reach = d.reach;

@@ -203,6 +203,9 @@ fault('prefix not put back', FILE,
       'settle(t, group, same, digits + 1, DIGITS);\nfor (Size i = 0; i < same; i++)\n'
       'group[i] = ws_entry_make(common, ws_entry_pointer(group[i]));',
       'settle(t, group, same, digits + 1, DIGITS);', 'sql:merge')
+fault('strangers behind are told what those before were', FILE,
+      't->told = told;\nt->reach = reach;\n/* they have one prefix: in the order of their pointers again */',
+      't->reach = reach;\n(void) told;', 'sql:multi')
 fault('strangers in any order', FILE, 'settle(t, strangers, n, digits, DIGITS);', '', 'unit:test_ties')
 fault('guess believed', FILE,
       'if (ws_key_compare(t->spec, t->told, last->values, last->isnull, key->values, key->isnull) <= 0)',

@@ -53,6 +53,8 @@ const FakeKey fake_keys[FAKE_KEYS] = {
 	{.name = "letters behind a prefix", .ncols = 4, .encoding = {INT8, INT8, WS_ENC_LETTERS, INT8},
 	.nullable = {true, true, false, false}},
 	{.name = "coded", .ncols = 2, .encoding = {NONE, INT8}, .descending = {false, true}},
+	{.name = "strangers", .ncols = 6, .encoding = {INT8, INT8, INT8, INT8, INT8, INT8},
+	.descending = {[4] = true}, .constant = 2, .rare = {[3] = true, [4] = true}},
 };
 
 /* ---- keys: in the place of keyspec.c, fetch.c and transform.c ---- */
@@ -422,6 +424,8 @@ fake_fill(FakeTable *t, const FakeKey *key, Size n, uint64 distinct)
 
 		if (col < key->constant)
 			value = next_random() % 1000 == 0;
+		else if (key->rare[col])
+			value = next_random() % 400 == 0;
 		else if (distinct > 1000000)
 			value *= INT64CONST(0x100000000);	/* all bytes differ */
 		t->isnull[i] = key->nullable[col] && next_random() % 20 == 0;

@@ -24,6 +24,7 @@ typedef struct FakeKey
 	bool		nulls_first[FAKE_COLUMNS];
 	bool		nullable[FAKE_COLUMNS];
 	int			constant;		/* so many columns, from the first, are nearly always the same */
+	bool		rare[FAKE_COLUMNS]; /* of some hundred values one is not as the others */
 } FakeKey;
 
 enum
@@ -41,6 +42,7 @@ enum
 	FAKE_LETTERS_BEHIND,		/* a number, letters twice, and a number */
 	FAKE_LETTERS_AFTER,			/* two numbers, of which the first and a null fill a prefix, and letters */
 	FAKE_CODED,					/* a comparator and a number, which fit the prefix if the first has codes */
+	FAKE_STRANGERS,				/* numbers, of which some are nearly always the same */
 	FAKE_KEYS
 };
 

@@ -100,6 +100,21 @@ few_reads(void)
 	job_free(&job);
 }
 
+/* Few rows that do not share what the others do, before and behind them. */
+static void
+strangers(void)
+{
+	long		wrong = 0;
+
+	for (int i = 0; i < 300 / SCALE; i++)
+	{
+		settle_rows(FAKE_STRANGERS, 2000 + i * 10, 2);
+		wrong += job.wrong;
+		job_free(&job);
+	}
+	CHECK(wrong == 0, "few strangers on both sides: %ld rows out of place", wrong);
+}
+
 /* Pairs take what is announced; digits take nothing that grows with the rows. */
 static void
 memory(void)
@@ -160,6 +175,7 @@ main(void)
 	sizes(FAKE_GUESS, true);
 	fake_guess_wrong = 1;
 	few_reads();
+	strangers();
 	memory();
 	for (int kind = FAKE_BYTES; kind < FAKE_KEYS; kind++)
 		cancels(kind);
