@@ -141,7 +141,7 @@ estimate(WsFoundSort *found)
 		facts->row = m.spool;
 	}
 	a->width = rows->plan_width;
-	ws_set_core_row(facts, desc, m.minimal, m.core);
+	ws_set_core_row(facts, desc, m.minimal, 0, m.core);
 	return a;
 }
 
@@ -202,6 +202,7 @@ end_measuring(Advised *a, double trials)
 	double		seconds = seconds_of(node) - seconds_of(input);
 	double		loops = Max(input->instrument->nloops, 1);
 	double		minimal;		/* bytes of a row as core has it */
+	double		again;
 	WsSortForecast f;
 
 	a->measured = true;
@@ -212,9 +213,9 @@ end_measuring(Advised *a, double trials)
 	if (facts->tie_row > 0)
 		facts->tie_row = a->input->spool / a->input->rows;
 	a->width = (int) rint(rows->minimal / rows->rows) - (int) MAXALIGN(SizeofMinimalTupleHeader);
-	minimal = rows->minimal / rows->rows;
-	minimal += a->input->again / a->input->rows;
-	ws_set_core_row(facts, ExecGetResultType(a->output != NULL ? node : input), minimal,
+	again = a->input->again / a->input->rows;
+	minimal = rows->minimal / rows->rows + again;
+	ws_set_core_row(facts, ExecGetResultType(a->output != NULL ? node : input), minimal, again,
 					rows->core / rows->rows);
 
 	if (a->input->sample != NULL &&

@@ -105,7 +105,8 @@ extern WsMeasured *ws_measure(PlanState *node);
 extern void ws_measure_row(WsMeasured *m, Size minimal, Size again);
 extern Size ws_minimal_bytes(TupleTableSlot *slot);
 extern int	ws_spool_unit(TupleDesc desc);
-extern void ws_set_core_row(WsSortFacts *facts, TupleDesc desc, double minimal, double core);
+extern bool ws_core_sorts_datums(TupleDesc desc, bool again);
+extern void ws_set_core_row(WsSortFacts *facts, TupleDesc desc, double minimal, double again, double core);
 extern void ws_run_measured(QueryDesc *desc);
 
 /* ---- trial.c ---- */

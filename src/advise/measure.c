@@ -84,14 +84,32 @@ ws_measure_row(WsMeasured *m, Size minimal, Size again)
 	m->spool += TYPEALIGN(m->unit, stored + (stored >= LENGTH_ESCAPE ? sizeof(uint64) : 0));
 }
 
-/* Sets what core takes for a row, that is `minimal` bytes long as a minimal tuple on average. */
-void
-ws_set_core_row(WsSortFacts *facts, TupleDesc desc, double minimal, double core)
+/* Does core sort such rows as datums?  `again`: it has a column of them twice. */
+bool
+ws_core_sorts_datums(TupleDesc desc, bool again)
 {
-	bool		datum = desc->natts == 1 && TupleDescAttr(desc, 0)->attbyval;
+	return desc->natts == 1 && !again && (WS_CORE_SORTS_ANY_DATUM || TupleDescAttr(desc, 0)->attbyval);
+}
 
-	facts->core_row = datum ? 0 : core;
-	facts->core_tape = (datum ? sizeof(Datum) : minimal - MINIMAL_TUPLE_DATA_OFFSET) + TAPE_LENGTH;
+/*
+ * Sets what core takes for a row, that is `minimal` bytes long as a minimal tuple on average, `again` of them
+ * for columns that core has twice, and takes `core` bytes in memory.
+ */
+void
+ws_set_core_row(WsSortFacts *facts, TupleDesc desc, double minimal, double again, double core)
+{
+	Size		header = MAXALIGN(SizeofMinimalTupleHeader);
+
+	facts->core_row = core;
+	facts->core_tape = minimal - MINIMAL_TUPLE_DATA_OFFSET;
+	if (ws_core_sorts_datums(desc, again > 0))
+	{
+		bool		by_value = TupleDescAttr(desc, 0)->attbyval;
+
+		facts->core_row = by_value || !WS_CORE_COUNTS_DATUMS ? 0 : core - header;
+		facts->core_tape = by_value ? sizeof(Datum) : minimal - header;
+	}
+	facts->core_tape += TAPE_LENGTH;
 	if (facts->request.random_access)
 		facts->core_tape += TAPE_LENGTH;
 }

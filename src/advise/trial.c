@@ -163,7 +163,7 @@ sort_by_core(Trial *t, const WsSortFacts *facts, int kilobytes)
 {
 	const WsFoundSort *found = t->found;
 	TupleDesc	desc = t->sample->desc;
-	bool		datum = desc->natts == 1 && TupleDescAttr(desc, 0)->attbyval && t->pad == 0;
+	bool		datum = ws_core_sorts_datums(desc, t->pad > 0);
 	int			flags = facts->request.random_access ? TUPLESORT_RANDOMACCESS : TUPLESORT_NONE;
 	TupleTableSlot *slot;
 	TupleTableSlot *minimal = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
