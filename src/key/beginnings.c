@@ -84,14 +84,32 @@ typedef struct Build
 	Size		ranks;
 } Build;
 
-static int
-compare_bytes(const void *a, const void *b)
+static inline int
+compare_bytes(const WsKeyBytes *x, const WsKeyBytes *y)
 {
-	const WsKeyBytes *x = a;
-	const WsKeyBytes *y = b;
-	int			cmp = memcmp(x->bytes, y->bytes, Min(x->n, y->n));
+	int			cmp;
 
+	if (x->first != y->first)
+		return x->first < y->first ? -1 : 1;
+	cmp = memcmp(x->bytes, y->bytes, Min(x->n, y->n));
 	return cmp != 0 ? cmp : (x->n > y->n) - (x->n < y->n);
+}
+
+#define ST_SORT sort_keys
+#define ST_ELEMENT_TYPE WsKeyBytes
+#define ST_COMPARE(a, b) compare_bytes(a, b)
+#define ST_SCOPE static
+#define ST_DEFINE
+#include "lib/sort_template.h"
+
+/* The first bytes of a key as a number, zero beyond its end. */
+static uint64
+first_bytes(const WsKeyBytes *key)
+{
+	uint64		bytes = 0;
+
+	memcpy(&bytes, key->bytes, Min(key->n, sizeof(bytes)));
+	return pg_ntoh64(bytes);
 }
 
 static uint16
@@ -288,7 +306,9 @@ ws_beginnings_create(WsKeyBytes *keys, Size n, bool ends, Size most)
 	b.node = palloc(b.most * sizeof(Beginning));
 	b.range = palloc(b.most * sizeof(Range));
 	b.common = common = palloc0((n + 1) * sizeof(uint16));
-	qsort(keys, n, sizeof(WsKeyBytes), compare_bytes);
+	for (Size i = 0; i < n; i++)
+		keys[i].first = first_bytes(&keys[i]);
+	sort_keys(keys, n);
 	for (Size i = 1; i < n; i++)
 	{
 		common[i] = in_common(&keys[i - 1], &keys[i]);

@@ -307,6 +307,7 @@ typedef struct WsKeyBytes
 {
 	const uint8 *bytes;
 	Size		n;
+	uint64		first;			/* eight of them, as a number; set by ws_beginnings_create */
 } WsKeyBytes;
 
 typedef struct WsBeginnings WsBeginnings;
@@ -374,14 +375,13 @@ ws_key_tells_all(const WsKeySpec *spec)
 }
 
 /* ---- learn.c: which columns have a dictionary, and what keys begin with, told from the first rows ---- */
-/* Rows that say what values there are. */
+/* Rows that say what values there are, and how many of these at least say what keys begin with. */
 #define WS_LEARN_ROWS	((Size) 16 * 1024)
+#define WS_LEARN_SAMPLE	((Size) 2 * 1024)
 
 /* The first column of a row whose order bytes do not tell: ws_key_window has returned WS_KEY_UNBOUNDED. */
 extern int	ws_key_compared_column(const WsKeySpec *spec, const Datum *values, const bool *isnull);
 extern bool ws_key_can_learn(const WsKeySpec *spec, const WsKeyRows *rows);
-extern Size ws_key_learn(WsKeySpec *spec, const WsKeyRows *rows, WsEntry *entries, Size n, double expected,
-						 Size most, Size spare, WsAccount *account);
 extern void ws_key_forget(WsKeySpec *spec);
 
 /* What EXPLAIN says of it. */
@@ -404,12 +404,20 @@ typedef struct WsLearning
 	WsEntry    *entries;		/* of the first rows */
 	Size		n;
 	double		expected;		/* rows in all */
-	Size		most;			/* bytes of codes of beginnings */
+	bool		all;			/* there are no others */
+	Size		most;			/* bytes of codes */
 	Size		spare;			/* bytes that may be taken meanwhile, */
 	WsAccount  *account;		/* and are counted here */
+	void		(*sort) (WsEntry *entries, Size n, bool vectorised);
+	bool		vectorised;
+	/* set by ws_key_learn */
 	MemoryContext context;		/* of what is learnt */
-	WsEntry    *sorted;			/* room for the entries once more */
+	WsEntry    *sample;			/* some of the entries */
+	Size		sampled;
+	WsEntry    *sorted;			/* room for these once more */
 } WsLearning;
+
+extern Size ws_key_learn(WsLearning *l);
 
 #define WS_LEARN_DISTINCT	0.75	/* a column with more different values in so many rows has too many */
 #define WS_LEARN_ONE_IN	64		/* rows among which there must be one that the prefix ties, */
@@ -417,6 +425,8 @@ typedef struct WsLearning
 #define WS_LEARN_LEAST	((Size) 128)	/* and the fewest rows that say so */
 
 /* ---- sample.c: the first rows ---- */
+extern void ws_learn_sample(WsLearning *l);
+extern void ws_learn_all_entries(const WsLearning *l);
 extern void ws_learn_entries(const WsLearning *l);
 extern const WsEntry *ws_learn_sorted(const WsLearning *l, int bytes);
 extern Size ws_learn_tied(const WsLearning *l);

@@ -221,27 +221,26 @@ fits(const WsKeySpec *spec, int code_bytes)
 }
 
 /*
- * Gives columns a dictionary each, and what keys begin with codes, of `most` bytes together at most, if the
- * first rows of a sort of `expected` rows, which have these `n` entries, say that it pays; says how texts are
- * told or guessed; and gives the entries their prefixes.  All that is allocated belongs to
- * CurrentMemoryContext.  Meanwhile `spare` bytes more may be taken, which are counted in `account`.  Returns
- * the bytes that dictionaries and codes may come to take.
+ * Gives columns a dictionary each, and what keys begin with codes, if the first rows of a sort say that it
+ * pays; says how texts are told or guessed; and gives their entries prefixes.  All that is learnt belongs
+ * to CurrentMemoryContext.  Returns the bytes that dictionaries and codes may come to take.
  */
 Size
-ws_key_learn(WsKeySpec *spec, const WsKeyRows *rows, WsEntry *entries, Size n, double expected,
-			 Size most, Size spare, WsAccount *account)
+ws_key_learn(WsLearning *l)
 {
+	WsKeySpec  *spec = l->spec;
 	MemoryContext context = CurrentMemoryContext;
 	MemoryContext work = AllocSetContextCreate(context, "WiscSort learning", ALLOCSET_SMALL_SIZES);
-	WsLearning	l = {spec, rows, entries, n, Max(expected, (double) n), most, spare, account, context,
-	NULL};
 	bool		goes_on = true;
+	Size		most = l->most;
 	Size		bytes = 0;
 	int			columns = 0;
 
-	rows->ready(rows->store);
+	l->context = context;
+	l->expected = l->all ? (double) l->n : l->expected;
+	l->rows->ready(l->rows->store);
 	MemoryContextSwitchTo(work);
-	ws_learn_letters(&l, false);
+	ws_learn_letters(l, false);
 	MemoryContextSwitchTo(context);
 	for (int c = 0; c < spec->ncols; c++)
 		columns += may_have_codes(&spec->cols[c]);
@@ -250,12 +249,11 @@ ws_key_learn(WsKeySpec *spec, const WsKeyRows *rows, WsEntry *entries, Size n, d
 			spec->cols[c].dictionary = ws_dictionary_create(&spec->cols[c], &spec->compare[c],
 															most / columns);
 	MemoryContextSwitchTo(work);
-	l.sorted = (WsEntry *) TYPEALIGN(sizeof(WsEntry), palloc((n + 1) * sizeof(WsEntry)));
 	if (columns > 0)
-		collect(spec, rows, entries, n);
+		collect(spec, l->rows, l->entries, l->n);
 	for (int c = 0; c < spec->ncols; c++)
 		keep_beginning(&spec->cols[c], context);
-	ws_learn_letters(&l, true);
+	ws_learn_letters(l, true);
 	for (int c = 0; c < spec->ncols; c++)
 	{
 		WsKeyColumn *col = &spec->cols[c];
@@ -280,15 +278,17 @@ ws_key_learn(WsKeySpec *spec, const WsKeyRows *rows, WsEntry *entries, Size n, d
 		/* behind a column that has none, of which beginnings may tell more */
 		bytes += spec->cols[0].dictionary == NULL ? ws_dictionary_share(col->dictionary) : most / columns;
 	}
-	l.most -= Min(l.most, bytes);
+	l->most -= Min(l->most, bytes);
 	spec->first_alone = ws_first_alone(spec);
-	if (!ws_learn_ranges(&l))
+	ws_learn_sample(l);
+	if (!ws_learn_ranges(l))
 	{
-		ws_learn_entries(&l);
-		bytes += ws_learn_text(&l);
+		ws_learn_entries(l);
+		bytes += ws_learn_text(l);
 		if (spec->beginnings == NULL)
-			bytes += ws_learn_first_bytes(&l);
+			bytes += ws_learn_first_bytes(l);
 	}
+	ws_learn_all_entries(l);
 	MemoryContextSwitchTo(context);
 	MemoryContextDelete(work);
 	return bytes;

@@ -103,14 +103,14 @@ is_needless(const WsLearning *l)
 	Size		distinct = 1;
 	Size		first = 0;
 
-	while (first < l->n && (told = ws_key_told(l->spec, l->entries[first])).what != WS_TOLD_GUESSED)
+	while (first < l->sampled && (told = ws_key_told(l->spec, l->sample[first])).what != WS_TOLD_GUESSED)
 		first++;
-	if (first == l->n || told.columns == 0)
+	if (first == l->sampled || told.columns == 0)
 		return false;
 	sorted = ws_learn_sorted(l, told.bytes);
-	for (Size i = 1; i < l->n; i++)
+	for (Size i = 1; i < l->sampled; i++)
 		distinct += !ws_entry_same_prefix(sorted[i - 1], sorted[i]);
-	return distinct > l->n * WS_LEARN_DISTINCT;
+	return distinct > l->sampled * WS_LEARN_DISTINCT;
 }
 
 /* Are the first rows in the right order, as far as their prefixes guess it? */
@@ -120,9 +120,9 @@ guesses_rightly(const WsLearning *l)
 	const WsEntry *sorted = ws_learn_sorted(l, WS_PREFIX_BYTES);
 	WsKeySlot  *a = l->rows->make_slot(l->rows->store);
 	WsKeySlot  *b = l->rows->make_slot(l->rows->store);
-	Size		step = 1 + l->n / COMPARED;
+	Size		step = 1 + l->sampled / COMPARED;
 
-	for (Size i = 1; i < l->n; i += step)
+	for (Size i = 1; i < l->sampled; i += step)
 	{
 		WsCertain	certain = ws_key_certain(l->spec, sorted[i]);
 
@@ -203,7 +203,7 @@ ws_learn_text(const WsLearning *l)
 	bool		certain;		/* what its bytes tell */
 	Size		bytes = 0;
 	Size		tied;
-	Size		few = l->n / WS_LEARN_ONE_IN;
+	Size		few = l->sampled / WS_LEARN_ONE_IN;
 
 	if (col == NULL || col->transform == NULL)
 		return 0;
@@ -215,9 +215,9 @@ ws_learn_text(const WsLearning *l)
 		return 0;
 	}
 	tied = ws_learn_tied(l);
-	if (certain && (tied < few || ws_learn_tied_apart(l) < l->n / MANY_ONE_IN))
+	if (certain && (tied < few || ws_learn_tied_apart(l) < l->sampled / MANY_ONE_IN))
 		return 0;
-	if (l->n >= WS_LEARN_LEAST &&
+	if (l->sampled >= WS_LEARN_LEAST &&
 		learn_alphabet(l, col, certain ? tied / WS_LEARN_FEWER : Max(tied, few), &bytes))
 		return bytes;
 	if (certain && col->guess != NULL)

@@ -12,29 +12,61 @@
 #define MOST_OF_KEY		(WS_BEGINNING + sizeof(WsKeyBytes))
 #define FIRST_KEYS		64		/* that tell how long the others are */
 
-/* Gives the first rows their entries. */
-void
-ws_learn_entries(const WsLearning *l)
+/* Gives n rows that have entries their prefixes. */
+static void
+make_entries(const WsLearning *l, WsEntry *entries, Size n)
 {
 	WsKeySlot  *slot = l->rows->make_slot(l->rows->store);
 
-	for (Size i = 0; i < l->n; i++)
+	for (Size i = 0; i < n; i++)
 	{
-		uint64		pointer = ws_entry_pointer(l->entries[i]);
+		uint64		pointer = ws_entry_pointer(entries[i]);
 
 		CHECK_FOR_INTERRUPTS();
 		l->rows->fetch(l->rows->store, pointer, slot);
-		l->entries[i] = ws_key_entry(l->spec, slot->values, slot->isnull, pointer);
+		entries[i] = ws_key_entry(l->spec, slot->values, slot->isnull, pointer);
 	}
 }
 
-#define ST_SORT sort_sample
-#define ST_ELEMENT_TYPE WsEntry
-#define ST_COMPARE(a, b) \
-	((ws_entry_int(*(a)) > ws_entry_int(*(b))) - (ws_entry_int(*(a)) < ws_entry_int(*(b))))
-#define ST_SCOPE static
-#define ST_DEFINE
-#include "lib/sort_template.h"
+/*
+ * Takes a sample of the entries: an eighth of as many as there are rows in all, at least WS_LEARN_SAMPLE, of
+ * all of the first rows.  What is done with it takes 0.4 us an entry, of a sort of 0.4 us a row.
+ */
+void
+ws_learn_sample(WsLearning *l)
+{
+	Size		wanted = Max(WS_LEARN_SAMPLE, (Size) Min(l->expected / 8, (double) WS_LEARN_ROWS));
+	Size		step = Max(1, (l->n + wanted - 1) / wanted);
+
+	/* more than expected: there may be many more */
+	if ((double) l->n > l->expected)
+		step = 1;
+	l->sampled = (l->n + step - 1) / step;
+	l->sample = l->entries;
+	if (step > 1)
+	{
+		l->sample = palloc((l->sampled + 1) * sizeof(WsEntry));
+		l->sample = (WsEntry *) TYPEALIGN(sizeof(WsEntry), l->sample);
+		for (Size i = 0; i < l->sampled; i++)
+			l->sample[i] = l->entries[i * step];
+	}
+	l->sorted = (WsEntry *) TYPEALIGN(64, palloc(l->sampled * sizeof(WsEntry) + 64));
+}
+
+/* Gives those of the sample their prefixes. */
+void
+ws_learn_entries(const WsLearning *l)
+{
+	make_entries(l, l->sample, l->sampled);
+}
+
+/* Gives all first rows theirs. */
+void
+ws_learn_all_entries(const WsLearning *l)
+{
+	if (l->sample != l->entries)
+		make_entries(l, l->entries, l->n);
+}
 
 /* The entries in order, with the first `bytes` bytes of their prefixes.  Valid until asked for again. */
 const WsEntry *
@@ -42,9 +74,9 @@ ws_learn_sorted(const WsLearning *l, int bytes)
 {
 	ws_uint128	mask = ws_prefix_mask(bytes);
 
-	for (Size i = 0; i < l->n; i++)
-		l->sorted[i] = ws_entry_make(ws_entry_prefix(l->entries[i]) & mask, ws_entry_pointer(l->entries[i]));
-	sort_sample(l->sorted, l->n);
+	for (Size i = 0; i < l->sampled; i++)
+		l->sorted[i] = ws_entry_make(ws_entry_prefix(l->sample[i]) & mask, ws_entry_pointer(l->sample[i]));
+	l->sort(l->sorted, l->sampled, l->vectorised);
 	return l->sorted;
 }
 
@@ -55,7 +87,7 @@ ws_learn_tied(const WsLearning *l)
 	const WsEntry *sorted = ws_learn_sorted(l, WS_PREFIX_BYTES);
 	Size		tied = 0;
 
-	for (Size i = 1; i < l->n; i++)
+	for (Size i = 1; i < l->sampled; i++)
 		if (ws_entry_same_prefix(sorted[i - 1], sorted[i]) &&
 			ws_key_told(l->spec, sorted[i]).what != WS_TOLD_ALL)
 			tied++;
@@ -71,7 +103,7 @@ ws_learn_tied_apart(const WsLearning *l)
 	WsKeySlot  *b = l->rows->make_slot(l->rows->store);
 	Size		tied = 0;
 
-	for (Size i = 1; i < l->n; i++)
+	for (Size i = 1; i < l->sampled; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (!ws_entry_same_prefix(sorted[i - 1], sorted[i]) ||
@@ -84,6 +116,20 @@ ws_learn_tied_apart(const WsLearning *l)
 	return tied;
 }
 
+/* The length of a key without the zero bytes at its end; `n` is a multiple of eight. */
+static Size
+without_zeros(const uint8 *key, Size n)
+{
+	uint64		word = 0;
+
+	for (; n > 0 && word == 0; n -= sizeof(word))
+		memcpy(&word, key + n - sizeof(word), sizeof(word));
+	n += word == 0 ? 0 : sizeof(word);
+	while (n > 0 && key[n - 1] == 0)
+		n--;
+	return n;
+}
+
 /*
  * The first bytes of the keys of some of the rows, as many as fit *bytes bytes.  Sets *found, and *bytes to
  * what these take.
@@ -92,29 +138,28 @@ static WsKeyBytes *
 sample_keys(const WsLearning *l, Size *found, Size *bytes)
 {
 	WsKeySlot  *slot = l->rows->make_slot(l->rows->store);
-	WsKeyBytes *keys = palloc(l->n * sizeof(WsKeyBytes));
-	Size		most = Min(*bytes, l->n * MOST_OF_KEY);
+	WsKeyBytes *keys = palloc(l->sampled * sizeof(WsKeyBytes));
+	Size		most = Min(*bytes, l->sampled * MOST_OF_KEY);
 	char	   *pool = palloc(most + MOST_OF_KEY);
 	Size		used = 0;
 	Size		step = 1;
 
 	*found = *bytes = 0;
-	for (Size i = 0; i < l->n; i += step)
+	for (Size i = 0; i < l->sampled; i += step)
 	{
 		uint8		key[WS_BEGINNING];
 		Size		length = WS_BEGINNING;
 
 		CHECK_FOR_INTERRUPTS();
-		l->rows->fetch(l->rows->store, ws_entry_pointer(l->entries[i]), slot);
+		l->rows->fetch(l->rows->store, ws_entry_pointer(l->sample[i]), slot);
 		(void) ws_key_bytes(l->spec, slot->values, slot->isnull, 0, WS_BEGINNING, key);
-		while (length > 0 && key[length - 1] == 0)
-			length--;
-		keys[(*found)++] = (WsKeyBytes) {memcpy(pool + used, key, length), length};
+		length = without_zeros(key, length);
+		keys[(*found)++] = (WsKeyBytes) {memcpy(pool + used, key, length), length, 0};
 		used += length;
 		*bytes = used + *found * sizeof(WsKeyBytes);
 		/* the others are as long as the first ones */
 		if (*found == FIRST_KEYS)
-			step = 1 + *bytes / FIRST_KEYS * l->n / most;
+			step = 1 + *bytes / FIRST_KEYS * l->sampled / most;
 		if (*bytes + MOST_OF_KEY > most)
 			break;
 	}
@@ -147,7 +192,7 @@ code_beginnings(const WsLearning *l, Size *tied)
 	Size		bytes = l->spare + most / 2;
 	WsKeyBytes *keys;
 
-	if (most < LEAST_BYTES || l->n < WS_LEARN_LEAST)
+	if (most < LEAST_BYTES || l->sampled < WS_LEARN_LEAST)
 		return 0;
 	keys = sample_keys(l, &found, &bytes);
 	ws_account_add(l->account, Min(bytes, l->spare));
@@ -177,7 +222,7 @@ ws_learn_beginnings(const WsLearning *l)
 {
 	Size		tied;
 
-	if (l->n < WS_LEARN_LEAST || (tied = ws_learn_tied(l)) < l->n / WS_LEARN_ONE_IN)
+	if (l->sampled < WS_LEARN_LEAST || (tied = ws_learn_tied(l)) < l->sampled / WS_LEARN_ONE_IN)
 		return 0;
 	return code_beginnings(l, &tied);
 }
@@ -236,7 +281,7 @@ Size
 ws_learn_first_bytes(const WsLearning *l)
 {
 	WsKeySpec  *spec = l->spec;
-	Size		few = Max(1, l->n / WS_LEARN_ONE_IN);
+	Size		few = Max(1, l->sampled / WS_LEARN_ONE_IN);
 	Size		tied = ws_learn_tied(l);
 	Size		by_ranges;
 	Size		by_beginnings = tied;

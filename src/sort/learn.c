@@ -33,16 +33,18 @@ ws_sorter_begin_learning(WsSorter *sorter)
 }
 
 /*
- * Learns from the rows that there are, unless that has been done, before anything is done with their entries.
+ * Learns from the rows that there are, which are all if input has `ended`, unless that has been done, before
+ * anything is done with their entries.
  * Raises what comparing raises.
  */
 void
-ws_sorter_learn(WsSorter *sorter)
+ws_sorter_learn(WsSorter *sorter, bool ended)
 {
 	WsFormation *f = sorter->formation;
 	Size		used = Min(sorter->account.now, sorter->request->memory);
 	Size		bytes;
 	bool		in_order;
+	WsLearning	l = {0};
 
 	if (sorter->learns == 0)
 		return;
@@ -53,9 +55,18 @@ ws_sorter_learn(WsSorter *sorter)
 		return;
 	}
 	in_order = ws_order_holds(sorter);
-	bytes = ws_key_learn(sorter->spec, sorter->store->keys, f->map->entries, f->map->count,
-						 sorter->request->rows, sorter->for_codes, sorter->request->memory - used,
-						 &sorter->account);
+	l.spec = sorter->spec;
+	l.rows = sorter->store->keys;
+	l.entries = f->map->entries;
+	l.n = f->map->count;
+	l.expected = sorter->request->rows;
+	l.all = ended;
+	l.most = sorter->for_codes;
+	l.spare = sorter->request->memory - used;
+	l.account = &sorter->account;
+	l.sort = ws_sort_entries;
+	l.vectorised = f->vectorised;
+	bytes = ws_key_learn(&l);
 	/* the rest is divided by pages */
 	use_for_codes(sorter, Min(TYPEALIGN(BLCKSZ, bytes), sorter->for_codes));
 	if (!sorter->spec->first_alone)

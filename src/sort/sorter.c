@@ -80,7 +80,7 @@ use_disk(WsSorter *sorter)
 	WsEntryBudget b;
 	Size		buffers = 0;
 
-	ws_sorter_learn(sorter);
+	ws_sorter_learn(sorter, false);
 	if (sorter->request->allowance == 0 && sorter->store->ops->depart != NULL)
 	{
 		travel(sorter);
@@ -162,7 +162,7 @@ make_room(WsSorter *sorter)
 static void
 make_way(WsSorter *sorter)
 {
-	ws_sorter_learn(sorter);
+	ws_sorter_learn(sorter, false);
 	if (sorter->travels)
 	{
 		ws_formation_turn(sorter->formation);
@@ -239,7 +239,7 @@ ws_sorter_put(WsSorter *sorter, TupleTableSlot *slot)
 		ws_formation_add(f, ws_entry_make(0, pointer));
 		/* the other half may be needed for it */
 		if (f->map->count == sorter->learns || sorter->store->in_memory > sorter->budget.shared / 2)
-			ws_sorter_learn(sorter);
+			ws_sorter_learn(sorter, false);
 	}
 	else if (f->in_order)
 		ws_formation_add(f, ws_entry_make(0, pointer));
@@ -264,7 +264,7 @@ ws_sorter_perform(WsSorter *sorter)
 	WsStream   *stream;
 	Size		left;
 
-	ws_sorter_learn(sorter);
+	ws_sorter_learn(sorter, true);
 	ws_passes_end(sorter->passes, request->random_access, sorter->budget.reading);
 	sorter->store->ops->end(sorter->store);
 	stream = ws_passes_stream(sorter->passes, request->random_access);

@@ -70,7 +70,7 @@ extern void ws_sorter_destroy(WsSorter *sorter);
 
 /* ---- learn.c ---- */
 extern void ws_sorter_begin_learning(WsSorter *sorter);
-extern void ws_sorter_learn(WsSorter *sorter);
+extern void ws_sorter_learn(WsSorter *sorter, bool ended);
 extern void ws_sorter_end_entries(WsSorter *sorter);
 
 /* ---- order.c: rows that come in order ---- */

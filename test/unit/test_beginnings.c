@@ -158,7 +158,7 @@ try_shape(void *arg)
 
 		while (n > 0 && keys[i][n - 1] == 0)
 			n--;
-		sample[i] = (WsKeyBytes) {keys[i], n};
+		sample[i] = (WsKeyBytes) {keys[i], n, 0};
 	}
 	b = ws_beginnings_create(sample, s->sample, s->whole > 0, s->most);
 	bytes = ws_beginnings_bytes(b);

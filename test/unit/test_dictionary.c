@@ -274,11 +274,14 @@ learn_table(void *arg)
 	WsKeySpec  *spec = fake_spec(&fake_keys[l->kind]);
 	WsEntry    *entries = palloc((table.n + 1) * sizeof(WsEntry));
 	WsAccount	account = {0, 0};
+	WsLearning	learning;
 
 	entries = (WsEntry *) TYPEALIGN(16, (uintptr_t) entries);
 	for (Size i = 0; i < table.n; i++)
 		entries[i] = ws_entry_make(0, i);
-	(void) ws_key_learn(spec, &table.keys, entries, table.n, 0, 1 << 20, 1 << 20, &account);
+	learning = (WsLearning) {.spec = spec, .rows = &table.keys, .entries = entries, .n = table.n,
+		.most = 1 << 20, .spare = 1 << 20, .account = &account, .sort = ws_sort_entries};
+	(void) ws_key_learn(&learning);
 	has_dictionary = false;
 	for (int i = 0; i < spec->ncols; i++)
 		has_dictionary |= spec->cols[i].dictionary != NULL;
