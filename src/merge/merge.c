@@ -8,6 +8,7 @@
  * wins or loses meets up to log2(sources) others on its way; its row is read
  * once: each source keeps the next WS_TIED_BYTES key bytes of its current
  * entry, or its key columns for the comparator.  If prefixes guess by letters (key/alphabet.c), so do these.
+ * Of the rows of a source with equal keys few are read.
  *
  * Where prefixes guess the order of keys, that would leave every match to the comparator.  So the final merge
  * goes by the guess, if it is right in every source: first once through, to compare each row with the one
@@ -33,19 +34,25 @@ static const WsStreamOps merge_ops;
 /* Entries after a tie for which another is expected. */
 #define TIES_LATELY		64
 
+/* Entries that are looked at ahead of the winner, and times that this is not done, at most. */
+#define MOST_AHEAD		256
+#define MOST_BLIND		1024
+
 /* Rows that are compared, and prefetched, at a time when a guess is verified. */
 #define VERIFIED_ENTRIES	512
 #define PREFETCHED_ROWS		((Size) 16)
 
-/* The tied state of a source for its current entry: key bytes from `reach` on, or columns if that is 0. */
-static WsTied *
-tied_source(WsMerge *merge, const WsTreeNode *node, Size reach)
+/*
+ * Makes *tied that of the row of an entry: key bytes from `reach` on, or columns if that is 0.  Reads the row
+ * if it is not.
+ */
+static void
+make_tied(WsMerge *merge, WsTied *tied, WsEntry entry, Size reach)
 {
-	WsTied	   *tied = &merge->tied[node->source];
-	uint64		pointer = ws_entry_pointer(node->entry);
+	uint64		pointer = ws_entry_pointer(entry);
 
 	if (tied->pointer == pointer)
-		return tied;
+		return;
 	if (tied->slot == NULL)
 	{
 		MemoryContext old = MemoryContextSwitchTo(merge->stream.context);
@@ -59,7 +66,6 @@ tied_source(WsMerge *merge, const WsTreeNode *node, Size reach)
 			(merge->spec, tied->slot->values, tied->slot->isnull, reach, WS_TIED_BYTES, tied->window) <=
 			reach + WS_TIED_BYTES;
 	tied->pointer = pointer;
-	return tied;
 }
 
 /* What the prefix of an entry tells: most that are asked for have the one before. */
@@ -74,25 +80,18 @@ told_of(WsMerge *merge, WsEntry entry)
 	return &merge->told;
 }
 
+/* Compares the keys of two entries with the same prefix, of which `told` is said, by their rows. */
 static int
-break_tie(void *arg, const WsTreeNode *a, const WsTreeNode *b)
+compare_tied(WsMerge *merge, const WsTold *told, WsEntry a, WsTied *x, WsEntry b, WsTied *y)
 {
-	WsMerge    *merge = arg;
-	MemoryContext old;
-	WsTied	   *x;
-	WsTied	   *y;
-	const WsTold *told = told_of(merge, a->entry);
+	MemoryContext old = MemoryContextSwitchTo(merge->tie_context);
 	bool		guesses = told->what == WS_TOLD_GUESSED && !merge->wipes &&
 		merge->spec->cols[told->columns].alphabet != NULL;
 	bool		bytes = told->what == WS_TOLD_IN_PART || guesses;
 	int			cmp = 0;
 
-	if (told->what == WS_TOLD_ALL)
-		return 0;
-	merge->ties_lately = TIES_LATELY;
-	old = MemoryContextSwitchTo(merge->tie_context);
-	x = tied_source(merge, a, bytes ? told->reach : 0);
-	y = tied_source(merge, b, bytes ? told->reach : 0);
+	make_tied(merge, x, a, bytes ? told->reach : 0);
+	make_tied(merge, y, b, bytes ? told->reach : 0);
 	if (bytes)
 		cmp = memcmp(x->window, y->window, WS_TIED_BYTES);
 	if (cmp == 0 && !(bytes && x->complete))
@@ -103,6 +102,18 @@ break_tie(void *arg, const WsTreeNode *a, const WsTreeNode *b)
 	}
 	MemoryContextSwitchTo(old);
 	return cmp;
+}
+
+static int
+break_tie(void *arg, const WsTreeNode *a, const WsTreeNode *b)
+{
+	WsMerge    *merge = arg;
+	const WsTold *told = told_of(merge, a->entry);
+
+	if (told->what == WS_TOLD_ALL)
+		return 0;
+	merge->ties_lately = TIES_LATELY;
+	return compare_tied(merge, told, a->entry, &merge->tied[a->source], b->entry, &merge->tied[b->source]);
 }
 
 /*
@@ -142,6 +153,8 @@ ws_merge_create(const WsKeySpec *spec, const WsKeyRows *rows, WsReader *reader, 
 		merge->tied = palloc0(nsources * sizeof(WsTied));
 		for (int i = 0; i < nsources; i++)
 			merge->tied[i].pointer = WS_POINTER_MASK;
+		merge->ahead.pointer = WS_POINTER_MASK;
+		merge->far = MOST_AHEAD;
 	}
 	MemoryContextSwitchTo(old);
 	return merge;
@@ -219,6 +232,14 @@ must_wait(const WsSource *s)
 	return s->rows != NULL && s->next == s->end && !ws_source_is_used_up(s);
 }
 
+static void
+forget_tied(WsTied *tied)
+{
+	tied->pointer = WS_POINTER_MASK;
+	if (tied->slot != NULL)
+		tied->slot->pointer = WS_POINTER_MASK;
+}
+
 /*
  * Loads the block that a source has been waiting for: the rows that the last batch has brought of it are gone
  * now.  Returns its first entry.
@@ -232,9 +253,8 @@ end_waiting(WsMerge *merge)
 	/* other rows will be where those were that ties have seen */
 	if (merge->tied != NULL)
 	{
-		merge->tied[source].pointer = WS_POINTER_MASK;
-		if (merge->tied[source].slot != NULL)
-			merge->tied[source].slot->pointer = WS_POINTER_MASK;
+		forget_tied(&merge->tied[source]);
+		forget_tied(&merge->ahead);
 	}
 	return source_next(merge, &merge->sources[source]);
 }
@@ -270,16 +290,62 @@ ws_merge_start(WsMerge *merge)
 }
 
 /*
- * Is the key of `next`, whose prefix is its predecessor's, the predecessor's?
+ * Prefixes do not tell whether `next` has the key of the winner, whose prefix it has.  Where the winner was
+ * tied, the last entry with that prefix in the source's block is compared with it: if their keys are equal, so
+ * are those of all between them.  If not, a nearer one is the next time, or none for a while (as in Timsort's
+ * galloping).
+ */
+static bool
+equal_ahead(WsMerge *merge, WsEntry winner)
+{
+	int			number = merge->tree.winner.source;
+	WsSource   *source = &merge->sources[number];
+	WsTied	   *tied = &merge->tied[number];
+	const WsEntry *last = source->next;
+
+	if (source->equal > 0)
+	{
+		source->equal--;
+		return true;
+	}
+	if (tied->pointer != ws_entry_pointer(winner) || merge->wipes)
+		return false;
+	if (merge->blind > 0)
+	{
+		merge->blind--;
+		return false;
+	}
+	while (last < source->end && last - source->next < merge->far && ws_entry_same_prefix(*last, winner))
+		last++;
+	if (last == source->next)
+		return false;
+	if (compare_tied(merge, told_of(merge, winner), winner, tied, last[-1], &merge->ahead) != 0)
+	{
+		merge->far = Max(1, (last - source->next) / 4);
+		if (merge->far == 1)
+			merge->blind = merge->blinded = Min(2 * merge->blinded + 1, MOST_BLIND);
+		return false;
+	}
+	merge->far = Min(2 * merge->far, MOST_AHEAD);
+	merge->blinded = 0;
+	source->equal = last - source->next;
+	return true;
+}
+
+/*
+ * Is the key of `next`, whose prefix is its predecessor's, the predecessor's, who has won?
  * Sources hold rows of disjoint spans of arrival order, so that of two rows of
  * a source with equal keys no row of another source can come between them.  That is not said of chains of
  * runs, in which rows with equal prefixes are in one run unless prefixes and arrival are all that counts.
  */
 static inline bool
-same_key(WsMerge *merge, WsEntry next)
+same_key(WsMerge *merge, WsEntry next, WsEntry winner)
 {
-	return ws_entry_pointer(next) != WS_POINTER_MASK &&
-		(merge->tied == NULL ? !merge->chained : told_of(merge, next)->what == WS_TOLD_ALL);
+	if (ws_entry_pointer(next) == WS_POINTER_MASK)
+		return false;
+	if (merge->tied == NULL)
+		return !merge->chained;
+	return told_of(merge, next)->what == WS_TOLD_ALL || equal_ahead(merge, winner);
 }
 
 /* Raises what was met in reading runs, and counts what was read. */
@@ -351,13 +417,13 @@ take(WsMerge *merge, WsEntry *out, Size max)
 		}
 		next = source_next(merge, source);
 
-		if (merge->ties_lately > 0 && source->next < source->end)
+		if (merge->ties_lately > 0 && source->equal == 0 && source->next < source->end)
 		{
 			merge->ties_lately--;
 			merge->rows->prefetch(merge->rows->store, ws_entry_pointer(*source->next));
 		}
 		out[n++] = winner;
-		if (ws_entry_same_prefix(next, winner) && same_key(merge, next))
+		if (ws_entry_same_prefix(next, winner) && same_key(merge, next, winner))
 			merge->tree.winner.entry = next;	/* wins again, unplayed */
 		else
 			ws_losertree_replace(&merge->tree, next);

@@ -23,6 +23,7 @@ typedef struct WsSource
 	WsRowsIn   *rows;			/* of a run of rows, else NULL */
 	int			run;			/* number of it there */
 	WsEntry		following;		/* nothing less than this is in blocks that are not loaded */
+	Size		equal;			/* so many of the next entries have the key of the one before them */
 } WsSource;
 
 /* The key of a source's current entry, as far as ties have needed it. */
@@ -49,6 +50,10 @@ typedef struct WsMerge
 	WsSource   *sources;
 	WsTied	   *tied;			/* by source; NULL if `whole` */
 	MemoryContext tie_context;	/* what comparators leave */
+	WsTied		ahead;			/* of an entry that has not been reached */
+	int			far;			/* entries that are looked at ahead */
+	int			blind;			/* so many times more there are none, */
+	int			blinded;		/* and so many when that was in vain the last time */
 	uint64		compared;		/* matches that comparators decided */
 	int			ties_lately;	/* >0: rows are prefetched for ties */
 	WsEntry		last_tied;		/* an entry, and what its prefix tells */
