@@ -67,6 +67,18 @@ typedef struct WsDigit
 
 extern void ws_read_digit(WsDigit *digit, WsEntry *group, Size n);
 
+/* ---- windows.c ---- */
+#define WS_WINDOWED		64		/* rows of a group, at most */
+#define WS_WINDOW		64		/* bytes of their keys */
+
+typedef struct WsWindows
+{
+	uint64		words[WS_WINDOWED][WS_WINDOW / sizeof(uint64)];
+	bool		goes_on[WS_WINDOWED];	/* the key, behind its window */
+} WsWindows;
+
+extern bool ws_sort_by_windows(const WsDigit *digit, WsWindows *windows, WsEntry *group, Size n);
+
 /* ---- ties.c ---- */
 /* Guesses in the prefixes of entries. */
 typedef enum WsGuesses

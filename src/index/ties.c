@@ -5,6 +5,7 @@
  * arrival order.  A group whose prefix is the whole key (told from its
  * bytes) is settled: equal rows stay in arrival order.  Otherwise:
  *
+ *  - A small group whose next bytes tell its order: each row is read once (windows.c).
  *  - A group whose rows are in order as they came, or all have the same key: found out by comparing each
  *	  with the one before it.
  *  - A key that is bytes throughout: the prefix of every entry in the group
@@ -61,6 +62,7 @@ typedef struct Ties
 	int			told;			/* columns that are the same throughout the group */
 	Size		reach;			/* bytes of the key that are the same throughout the group, or are told */
 	bool		unverified;		/* its prefixes are a guess that is going to be verified */
+	WsWindows  *windows;		/* room for those of a small group */
 } Ties;
 
 /* How a group with equal bytes is to be ordered. */
@@ -231,6 +233,26 @@ settle_by_digit(Ties *t, WsEntry *group, Size n, int digits)
 	settle(t, group, same, digits + 1, DIGITS);
 	for (Size i = 0; i < same; i++)
 		group[i] = ws_entry_make(common, ws_entry_pointer(group[i]));
+}
+
+/* Orders a small group by the next bytes of its keys, and by its rows where that is not enough.  Does it? */
+static bool
+settle_by_windows(Ties *t, WsEntry *group, Size n)
+{
+	WsDigit		d = {.spec = t->spec, .rows = t->rows, .slot = t->slot[0], .reach = t->reach};
+	Size		start = 0;
+
+	if (!ws_sort_by_windows(&d, t->windows, group, n))
+		return false;
+	for (Size i = 1; i <= n; i++)
+	{
+		if (i < n && t->windows->goes_on[i])
+			continue;
+		if (i - start > 1)
+			sort_by_rows(group + start, i - start, t);
+		start = i;
+	}
+	return true;
 }
 
 /*
@@ -501,6 +523,8 @@ settle(Ties *t, WsEntry *entries, Size n, int digits, Way way)
 			sort_by_rows(group, size, t);
 			continue;
 		}
+		if (on == DIGITS && size <= WS_WINDOWED && t->rows->keep == NULL && settle_by_windows(t, group, size))
+			continue;
 		/* few distinct keys are common, as are rows that come in order; a further digit reads them again */
 		if (each_follows(t, group, size))
 			continue;
@@ -572,6 +596,7 @@ ws_settle_ties(WsEntry *entries, Size n, const WsKeySpec *spec, const WsKeyRows 
 	t.slot[0] = rows->make_slot(rows->store);
 	t.slot[1] = rows->make_slot(rows->store);
 	rows->ready(rows->store);
+	t.windows = palloc(sizeof(WsWindows));
 	settle(&t, entries, n, 1, DIGITS);
 	if (spec->guess)
 		guesses = verify_guesses(&t, entries, n);
