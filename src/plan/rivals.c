@@ -1,12 +1,16 @@
 /*-------------------------------------------------------------------------
- * rivals.c - what core has to sort by beside its Sort: Incremental Sort, and Sorts of parallel workers.
+ * rivals.c - what core has to sort by beside its Sort: indexes, Incremental Sort, and Sorts of parallel
+ * workers.
  *
- * Both are charged by a measure that is not that of WiscSort's costs, so each has a share here that was
+ * All are charged by a measure that is not that of WiscSort's costs, so each has a share here that was
  * fitted to what it takes.
  *-------------------------------------------------------------------------
  */
 #include "plan/plan.h"
 
+#include <math.h>
+
+#include "access/amapi.h"
 #include "miscadmin.h"
 #include "optimizer/cost.h"
 #include "optimizer/pathnode.h"
@@ -16,13 +20,42 @@
 #define INCREMENTAL_SHARE	0.4
 
 /*
+ * Where an index is so much in the order of the table, its scan takes as long as the table's, and some more;
+ * and of what core charges for it so much.
+ */
+#define INDEX_ORDERED		0.95
+#define INDEX_SHARE			0.5
+
+/*
  * Of what core charges for Sorts of workers and Gather Merge, beside the scan, what one WiscSort of text
  * is charged, which takes less, whoever sorts in the workers (docs/decisions/30-cost-model.md).
  */
 #define GATHERED_SHARE		0.85
 
+/* Is a path the scan of an index whose order is that of the table, or the reverse? */
+static bool
+is_in_table_order(PlannerInfo *root, Path *path)
+{
+	amcostestimate_function estimate;
+	Cost		startup;
+	Cost		total;
+	Selectivity selectivity;
+	double		correlation;
+	double		pages;
+
+	if (!IsA(path, IndexPath))
+		return false;
+	estimate = (amcostestimate_function) ((IndexPath *) path)->indexinfo->amcostestimate;
+	estimate(root, (IndexPath *) path, 1.0, &startup, &total, &selectivity, &correlation, &pages);
+	/* of several columns btcostestimate takes off a quarter */
+	if (((IndexPath *) path)->indexinfo->nkeycolumns > 1)
+		correlation /= 0.75;
+	return fabs(correlation) >= INDEX_ORDERED;
+}
+
 /*
- * Do rows that `paths` deliver in the order of the first keys make core's Incremental Sort cheaper
+ * Does one of `paths` deliver rows in order, by an index in the order of the table?  Do those that deliver
+ * them in the order of the first keys make core's Incremental Sort cheaper
  * than a sort that costs `cost`, and than core's own, which costs `core`?  Then why the sort is left to
  * core, else NULL.
  *
@@ -36,20 +69,29 @@ ws_presorted_refusal(PlannerInfo *root, RelOptInfo *rel, List *paths, List *path
 	double		share = compared ? 1 : INCREMENTAL_SHARE;
 	ListCell   *lc;
 
-	if (ws_debug_force || !enable_incremental_sort)
+	if (ws_debug_force)
 		return NULL;
 	foreach(lc, paths)
 	{
 		Path	   *path = lfirst(lc);
 		Path	   *sort;
 		int			presorted;
+		bool		whole;
+		bool		ordered;
 
-		if (path->param_info != NULL || IsA(path, CustomPath) ||
-			pathkeys_count_contained_in(pathkeys, path->pathkeys, &presorted) || presorted == 0)
+		if (path->param_info != NULL || IsA(path, CustomPath))
+			continue;
+		whole = pathkeys_count_contained_in(pathkeys, path->pathkeys, &presorted);
+		if (presorted == 0)
+			continue;
+		ordered = is_in_table_order(root, path);
+		if (whole && ordered)
+			return "an index delivers the rows in the order of the table";
+		if (whole || !enable_incremental_sort)
 			continue;
 		sort = (Path *) create_incremental_sort_path(root, rel, path, pathkeys, presorted, -1.0);
-		if (sort->total_cost < core &&
-			path->total_cost + share * (sort->total_cost - path->total_cost) < cost)
+		if (sort->total_cost < core && (ordered ? INDEX_SHARE : 1) * path->total_cost +
+			share * (sort->total_cost - path->total_cost) < cost)
 			return "an Incremental Sort of rows in the order of the first keys takes less";
 	}
 	return NULL;
