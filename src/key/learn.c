@@ -22,6 +22,13 @@
 #define FIRST_LOOK		2048
 #define FIRST_SHARE		0.95
 
+/*
+ * Of the values of a column, those that come in the second half of the first rows at most; and so many may in
+ * any case.  If more do, as where the table is in their order, the rows that follow will have others.
+ */
+#define LATE_SHARE		(1.0 / 3)
+#define FEW_LATE		16
+
 /* Bytes that texts must begin with alike, to be passed over in guesses. */
 #define LEAST_COMMON	4
 
@@ -78,6 +85,15 @@ static bool
 has_many(const WsDictionary *d, Size rows, double share)
 {
 	return ws_dictionary_values(d) > rows * share;
+}
+
+/* Has it so many values that only `early` of them came in the first half of the rows? */
+static bool
+come_late(const WsDictionary *d, int early)
+{
+	int			values = ws_dictionary_values(d);
+
+	return values - early > FEW_LATE && values - early > values * LATE_SHARE;
 }
 
 /* Frees all that has been learnt: no key is made or compared any more. */
@@ -155,6 +171,7 @@ collect(WsKeySpec *spec, const WsKeyRows *rows, const WsEntry *entries, Size n)
 	WsGuess    *found = palloc(spec->ncols * sizeof(WsGuess));
 	WsKeySlot  *slot = rows->make_slot(rows->store);
 	Size	   *seen = palloc0(spec->ncols * sizeof(Size));
+	int		   *early = palloc0(spec->ncols * sizeof(int));
 	int			left = 1;
 
 	for (Size i = 0; i < n && (left > 0 || i < FIRST_LOOK); i++)
@@ -171,6 +188,8 @@ collect(WsKeySpec *spec, const WsKeyRows *rows, const WsEntry *entries, Size n)
 			if (col->dictionary == NULL)
 				continue;
 			left++;
+			if (i == n / 2)
+				early[c] = ws_dictionary_values(col->dictionary);
 			if (slot->isnull[col->attno - 1])
 				continue;
 			seen[c]++;
@@ -181,7 +200,8 @@ collect(WsKeySpec *spec, const WsKeyRows *rows, const WsEntry *entries, Size n)
 	}
 	for (int c = 0; c < spec->ncols; c++)
 		if (spec->cols[c].dictionary != NULL &&
-			(seen[c] == 0 || has_many(spec->cols[c].dictionary, seen[c], WS_LEARN_DISTINCT)))
+			(seen[c] == 0 || has_many(spec->cols[c].dictionary, seen[c], WS_LEARN_DISTINCT) ||
+			 come_late(spec->cols[c].dictionary, early[c])))
 			drop(&spec->cols[c]);
 }
 
