@@ -245,13 +245,11 @@ settle_by_windows(Ties *t, WsEntry *group, Size n)
 	if (!ws_sort_by_windows(&d, t->windows, group, n))
 		return false;
 	for (Size i = 1; i <= n; i++)
-	{
-		if (i < n && t->windows->goes_on[i])
-			continue;
-		if (i - start > 1)
+		if (i == n || !t->windows->goes_on[i])
+		{
 			sort_by_rows(group + start, i - start, t);
-		start = i;
-	}
+			start = i;
+		}
 	return true;
 }
 
@@ -518,17 +516,13 @@ settle(Ties *t, WsEntry *entries, Size n, int digits, Way way)
 			continue;
 		CHECK_FOR_INTERRUPTS();
 
-		if (size <= FEW_ROWS)
-		{
-			sort_by_rows(group, size, t);
-			continue;
-		}
-		if (on == DIGITS && size <= WS_WINDOWED && t->rows->keep == NULL && settle_by_windows(t, group, size))
-			continue;
 		/* few distinct keys are common, as are rows that come in order; a further digit reads them again */
-		if (each_follows(t, group, size))
+		if (size <= FEW_ROWS)
+			sort_by_rows(group, size, t);
+		else if ((on == DIGITS && size <= WS_WINDOWED && t->rows->keep == NULL &&
+				  settle_by_windows(t, group, size)) || each_follows(t, group, size))
 			continue;
-		if (on == GUESSES && size >= GUESSED_ROWS)
+		else if (on == GUESSES && size >= GUESSED_ROWS)
 			settle_by_guess(t, group, size, way == GUESSES ? digits : t->unverified ? 1 : 0);
 		else if (on == GUESSES || on == COMPARISONS)
 			settle_by_comparator(t, group, size);

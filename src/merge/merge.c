@@ -291,9 +291,9 @@ ws_merge_start(WsMerge *merge)
 
 /*
  * Prefixes do not tell whether `next` has the key of the winner, whose prefix it has.  Where the winner was
- * tied, the last entry with that prefix in the source's block is compared with it: if their keys are equal, so
- * are those of all between them.  If not, a nearer one is the next time, or none for a while (as in Timsort's
- * galloping).
+ * tied, the last entry with that prefix in the source's block is compared with it: if their keys are equal,
+ * so are those of all between them.  If not, a nearer one is the next time, or none for a while (as in
+ * Timsort's galloping).
  */
 static bool
 equal_ahead(WsMerge *merge, WsEntry winner)

@@ -145,7 +145,15 @@ ws_useful_orderings(PlannerInfo *root, RelOptInfo *rel, bool parallel)
 	List	   *classes;
 	ListCell   *lc;
 	int			peer = -1;
+	List	   *grouping = root->parse->groupClause != NIL ? root->group_pathkeys : root->distinct_pathkeys;
 
+	if (!ws_debug_force && grouping != NIL && ws_groups_unknown(root))
+	{
+		/* a hash table may take much less than it seems */
+		for (int i = 0; i < (int) lengthof(own); i++)
+			if (pathkeys_contained_in(grouping, own[i]))
+				own[i] = NIL;
+	}
 	for (int i = 0; i < (int) lengthof(own); i++)
 		if (ws_ordering_computable(root, rel, own[i], parallel) &&
 			(bms_membership(root->all_baserels) == BMS_SINGLETON ||

@@ -12,6 +12,7 @@
 
 /* ---- orderings.c ---- */
 extern List *ws_useful_orderings(PlannerInfo *root, RelOptInfo *rel, bool parallel);
+extern bool ws_groups_unknown(PlannerInfo *root);
 
 extern bool ws_ordering_computable(PlannerInfo *root, RelOptInfo *rel, List *pathkeys,
 								   bool parallel);

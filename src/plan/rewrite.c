@@ -25,6 +25,8 @@ typedef struct Rewrite
 {
 	PlannerInfo *root;
 	WsSaved		saved;			/* below the path being looked at */
+	bool		unknown;		/* sorts for groups are left to core (groups.c) */
+	bool		for_groups;		/* the path being looked at delivers their rows */
 } Rewrite;
 
 static void rewrite(Rewrite *rw, Path **path, double bound);
@@ -179,9 +181,11 @@ rewrite(Rewrite *rw, Path **path, double bound)
 {
 	Path	   *p = *path;
 	WsSaved		outside = rw->saved;
+	bool		for_groups = rw->for_groups;
 
 	check_stack_depth();
 	rw->saved.startup = rw->saved.total = 0;
+	rw->for_groups = false;
 
 	switch (nodeTag(p))
 	{
@@ -193,7 +197,7 @@ rewrite(Rewrite *rw, Path **path, double bound)
 				rewrite(rw, &sort->subpath, WS_NO_BOUND);
 				p->startup_cost -= rw->saved.total;
 				p->total_cost -= rw->saved.total;
-				cpath = better_sort(rw, sort, bound);
+				cpath = for_groups && rw->unknown ? NULL : better_sort(rw, sort, bound);
 				if (cpath != NULL)
 				{
 					rw->saved.startup = rw->saved.total + p->startup_cost - cpath->path.startup_cost;
@@ -237,6 +241,7 @@ rewrite(Rewrite *rw, Path **path, double bound)
 			rewrite(rw, &((GatherPath *) p)->subpath, bound);
 			break;
 		case T_GatherMergePath:
+			rw->for_groups = for_groups;
 			rewrite(rw, &((GatherMergePath *) p)->subpath, bound);
 			break;
 		case T_ProjectionPath:
@@ -252,9 +257,11 @@ rewrite(Rewrite *rw, Path **path, double bound)
 			rewrite(rw, &((MemoizePath *) p)->subpath, WS_NO_BOUND);
 			break;
 		case T_GroupPath:
+			rw->for_groups = true;
 			rewrite(rw, &((GroupPath *) p)->subpath, WS_NO_BOUND);
 			break;
 		case T_AggPath:
+			rw->for_groups = true;
 			rewrite(rw, &((AggPath *) p)->subpath, WS_NO_BOUND);
 			break;
 		case T_GroupingSetsPath:
@@ -281,6 +288,7 @@ rewrite(Rewrite *rw, Path **path, double bound)
 			{
 				Path	  **input = ws_unique_input(p);
 
+				rw->for_groups = input != NULL;
 				if (input != NULL)
 					rewrite(rw, input, WS_NO_BOUND);
 				break;			/* else a scan, or a path of somebody else */
@@ -315,7 +323,7 @@ below_projections(Path *path)
 void
 ws_offer_one_sort(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_rel)
 {
-	Rewrite		rw = {root, {0, 0}};
+	Rewrite		rw = {root, {0, 0}, false, false};
 	Query	   *parse = root->parse;
 	Path	   *input = input_rel->cheapest_total_path;
 	PathTarget *target = root->upper_targets[UPPERREL_ORDERED];
@@ -347,7 +355,7 @@ ws_offer_one_sort(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_
 void
 ws_rewrite_final(PlannerInfo *root, RelOptInfo *final_rel)
 {
-	Rewrite		rw = {root, {0, 0}};
+	Rewrite		rw = {root, {0, 0}, !ws_debug_force && ws_groups_unknown(root), false};
 	double		bound = ws_inherited_bound(root);
 
 	rewrite_list(&rw, final_rel->pathlist, bound);
