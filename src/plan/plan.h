@@ -58,6 +58,8 @@ extern const WsPageCache *ws_page_cache(void);
 /* ---- rivals.c ---- */
 extern const char *ws_presorted_refusal(PlannerInfo *root, RelOptInfo *rel, List *paths, List *pathkeys,
 										bool compared, Cost cost, Cost core);
+extern Cost ws_gathered_cost(List *paths);
+extern void ws_prefer_gathered(List *paths, Cost gathered);
 extern Cost ws_rival_cost(PlannerInfo *root, const Path *input, List *pathkeys, const Path *sort,
 						  double wanted);
 

@@ -171,6 +171,29 @@ def other_plans():
         check('left to core: an Incremental Sort' in found, 'EXPLAIN says why', found)
         cur.execute('SET enable_incremental_sort = off')
         check('WiscSort' in explain(cur, sql), 'WiscSort, without Incremental Sort')
+        cur.execute('SET enable_incremental_sort = on')
+        # an index that is in the order of the table, also of two columns
+        cur.execute('CREATE INDEX ON x (lot, id); DROP INDEX x_lot_idx')
+        for sql in ('SELECT lot, v FROM x ORDER BY lot', 'SELECT lot, id, v FROM x ORDER BY lot DESC, id DESC',
+                    "SELECT lot, string_agg(v, ',' ORDER BY r) FROM x GROUP BY lot"):
+            left(cur, sql)
+        # of how many values an expression has nothing is known: unless there are statistics, or nothing to be hashed
+        grouped = ('SELECT half / 2, count(*) FROM x GROUP BY 1', 'SELECT DISTINCT half / 2 FROM x',
+                   'SELECT a.half / 2, count(*) FROM x a JOIN x b USING (id) GROUP BY 1')
+        for sql in grouped:
+            left(cur, sql)
+        cur.execute('SET enable_hashagg = off')
+        for sql in grouped:
+            taken(cur, sql)
+        cur.execute('RESET enable_hashagg')
+        cur.execute('CREATE STATISTICS halves ON (half / 2) FROM x; ANALYZE x')
+        taken(cur, grouped[0])
+        # workers make more of a join than of a sort
+        cur.execute('SET max_parallel_workers_per_gather = 2')
+        for sql in ('SELECT a.v, b.v FROM x a JOIN x b USING (id) ORDER BY a.r, b.k',
+                    'SELECT rank() OVER (ORDER BY a.r, b.k) FROM x a JOIN x b USING (id)'):
+            found = explain(cur, sql)
+            check('Gather Merge' in found and 'WiscSort' in found, 'a sort in workers: ' + sql, found)
         healthy(cluster, 'other plans')
 
 
