@@ -126,6 +126,30 @@ put_byte(Window *w, uint8 byte)
 	w->pos++;
 }
 
+/* A byte in each byte of a word. */
+static inline uint64
+eight_times(uint8 byte)
+{
+	return ~UINT64CONST(0) / 0xFF * byte;
+}
+
+static inline void
+copy_bytes(uint8 *out, const uint8 *bytes, Size n, uint8 invert)
+{
+	Size		i = 0;
+
+	for (; i + sizeof(uint64) <= n; i += sizeof(uint64))
+	{
+		uint64		word;
+
+		memcpy(&word, bytes + i, sizeof(word));
+		word ^= eight_times(invert);
+		memcpy(out + i, &word, sizeof(word));
+	}
+	for (; i < n; i++)
+		out[i] = bytes[i] ^ invert;
+}
+
 static void
 put_bytes(Window *w, const uint8 *bytes, Size n, uint8 invert)
 {
@@ -134,13 +158,30 @@ put_bytes(Window *w, const uint8 *bytes, Size n, uint8 invert)
 
 	to = Min(to, n);
 	if (from < to)
-	{
-		uint8	   *out = w->out + (w->pos + from - w->skip);
-
-		for (Size i = 0; i < to - from; i++)
-			out[i] = bytes[from + i] ^ invert;
-	}
+		copy_bytes(w->out + (w->pos + from - w->skip), bytes + from, to - from, invert);
 	w->pos += n;
+}
+
+/* Is none of eight bytes zero? */
+static inline bool
+none_zero(const uint8 *bytes)
+{
+	uint64		word;
+
+	memcpy(&word, bytes, sizeof(word));
+	return ((word - eight_times(1)) & ~word & eight_times(0x80)) == 0;
+}
+
+/* How many of n bytes, by eights, need no escape, of a text or of a bytea.  The window is not full. */
+static inline Size
+plain_bytes(const Window *w, const uint8 *bytes, Size n, bool text)
+{
+	Size		most = Min(n, w->end - w->pos + sizeof(uint64));
+	Size		i = 0;
+
+	while (i + sizeof(uint64) <= most && (text ? ws_none_escaped(bytes + i, 0) : none_zero(bytes + i)))
+		i += sizeof(uint64);
+	return i;
 }
 
 static void
@@ -148,6 +189,12 @@ put_bytea(Window *w, const uint8 *bytes, Size n, uint8 invert)
 {
 	for (Size i = 0; i < n && !window_full(w); i++)
 	{
+		Size		plain = plain_bytes(w, bytes + i, n - i, false);
+
+		put_bytes(w, bytes + i, plain, invert);
+		i += plain;
+		if (i == n || window_full(w))
+			break;
 		put_byte(w, bytes[i] ^ invert);
 		if (bytes[i] == 0)
 			put_byte(w, 0xFF ^ invert);
@@ -168,12 +215,12 @@ put_text_before(Window *w, const WsKeyColumn *next, bool next_null,
 
 	for (Size i = 0; i < n && !window_full(w); i++)
 	{
-		if (i + sizeof(uint64) <= n && ws_none_escaped(bytes + i, 0))
-		{
-			put_bytes(w, bytes + i, sizeof(uint64), invert);
-			i += sizeof(uint64) - 1;
-			continue;
-		}
+		Size		plain = plain_bytes(w, bytes + i, n - i, true);
+
+		put_bytes(w, bytes + i, plain, invert);
+		i += plain;
+		if (i == n || window_full(w))
+			break;
 		if (bytes[i] <= WS_LAST_ESCAPED)
 			put_byte(w, WS_LAST_ESCAPED ^ invert);
 		put_byte(w, bytes[i] ^ invert);
