@@ -93,8 +93,8 @@ fault('first DESC inverts too little', FILE, 'v ^= ~(ws_uint128) 0 >> (128 - bit
       'v ^= ~(ws_uint128) 0 >> (129 - bits);', 'unit:test_key')
 fault('exact key at the right', FILE, 'return prefix << (8 * (WS_PREFIX_BYTES - spec->exact_bytes));',
       'return prefix;', 'unit:test_key sql:keys')
-fault('long DESC not inverted', FILE, 'out[i] = bytes[from + i] ^ invert;',
-      'out[i] = bytes[from + i];', 'unit:test_key')
+fault('long DESC not inverted', FILE, 'word ^= eight_times(invert);', '{}',
+      'unit:test_key')
 fault('window ends early', FILE, 'return w->pos > w->end;', 'return w->pos >= w->end;', 'unit:test_key')
 fault('bytea escape missing', FILE, 'put_byte(w, 0xFF ^ invert);', 'put_byte(w, invert);', 'unit:test_key')
 fault('text escapes one too few', FILE, 'if (bytes[i] <= WS_LAST_ESCAPED)', 'if (bytes[i] < WS_LAST_ESCAPED)',
@@ -182,6 +182,14 @@ FILE = 'index/digit.c'
 fault('strangers taken for others', FILE, 'cmp = memcmp(bytes, shared->bytes, shared->n);', 'cmp = 0;',
       'unit:test_ties')
 fault('greater strangers in front', FILE, 'else if (cmp < 0)', 'else if (cmp != 0)', 'unit:test_ties')
+FILE = 'index/windows.c'
+fault('keys that go on taken for equal', FILE, 'w->goes_on[i] = length > d->reach + WS_WINDOW;',
+      'w->goes_on[i] = false;', 'sql:multi')
+fault('windows compared by their first word', FILE, 'cmp = memcmp(a->rest, b->rest, a->words * sizeof(uint64));',
+      'cmp = 0;', 'unit:test_ties sql:multi')
+fault('windows of equal keys in any order', FILE,
+      'return cmp != 0 ? cmp : (a->number > b->number) - (a->number < b->number);',
+      'return cmp != 0 ? cmp : (a->number < b->number) - (a->number > b->number);', 'unit:test_ties')
 FILE = 'index/ties.c'
 fault('misplaced rows inserted elsewhere', FILE, 'entries[from + nrows] = *row;', 'entries[from] = *row;',
       'unit:test_ties')
@@ -297,11 +305,17 @@ fault('merge by a guess not verified', FILE,
       'right = ws_key_compare(merge->spec, certain.columns, slots[1 - current]->values,\n'
       'slots[1 - current]->isnull, slots[current]->values,\nslots[current]->isnull) <= 0;',
       'right = true;', 't:alphabets')
+fault('entries ahead taken for equal', FILE,
+      'if (compare_tied(merge, told_of(merge, winner), winner, tied, last[-1], &merge->ahead) != 0)',
+      'if (compare_tied(merge, told_of(merge, winner), winner, tied, last[-1], &merge->ahead) > 99)',
+      'unit:test_sort sql:multi')
+fault('one entry ahead too many', FILE, 'source->equal = last - source->next;',
+      'source->equal = last - source->next + 1;', 'unit:test_sort sql:multi')
 fault('guesses left in merges', FILE, 'merge->wipes = wipes;', 'merge->wipes = false;',
       'unit:test_sort unit:test_passes t:libc')
 fault('same prefix is same key', FILE,
-      '(merge->tied == NULL ? !merge->chained : told_of(merge, next)->what == WS_TOLD_ALL);',
-      '(merge->tied != merge->tied + 1);', 'sql:merge')
+      'return told_of(merge, next)->what == WS_TOLD_ALL || equal_ahead(merge, winner);',
+      'return winner.lo != next.lo;', 'sql:merge')
 fault('errors of runs dropped', FILE, 'ws_run_read_raise(&merge->sources[i].reader);', '{}', 't:damage')
 fault('blocks read not counted', FILE, 'ws_reader_count(merge->reader);', '{}', 'sql:edges')
 FILE = 'merge/passes.c'

@@ -117,6 +117,23 @@ SELECT wtest.compare('SELECT * FROM layout ORDER BY u') AS by_uuid,
        wtest.compare('SELECT * FROM layout ORDER BY b, n DESC') AS by_name,
        wtest.compare('SELECT * FROM layout ORDER BY nothing, iv DESC') AS by_interval;
 
+-- Rows with few different keys, which prefixes do not tell, in every run; and small groups whose keys go on
+-- alike behind what is looked at first.
+CREATE TABLE wtest.duplicates AS
+SELECT i AS id, decode(lpad(to_hex(hashint4(i)::int8 & 1023), 26, '0'), 'hex') AS k0,
+       timestamptz '2020-01-01' + (hashint4(-i) & 2047) * interval '1 s' AS k1,
+       (repeat('path/', 20 * (i % 2)) || (hashint4(i + 7) & 255)) COLLATE "C" AS k2,
+       ((hashint4(i) & 511) * 1000000.5)::numeric AS k3
+  FROM generate_series(1, 30000) i;
+ANALYZE wtest.duplicates;
+SELECT store, kb, wtest.compare('SELECT k0 FROM wtest.duplicates ORDER BY k0') AS bytes,
+       wtest.compare('SELECT k1, k2 FROM wtest.duplicates ORDER BY k1 DESC, k2') AS groups,
+       wtest.compare('SELECT k3, k2 FROM wtest.duplicates ORDER BY k3, k2 DESC') AS numbers
+  FROM (VALUES ('spool', '64kB'), ('spool', '512kB'), ('heap', '64kB'), ('inline', '64kB'), ('inline', '512kB'))
+       s(store, kb), set_config('wiscsort.record_store', store, false) a, set_config('work_mem', kb, false) b;
+RESET wiscsort.record_store;
+RESET work_mem;
+
 -- Among rows that tie, few that do not share what the others do: before these, where a comparator decides in the
 -- end, and behind them, where bytes do.
 CREATE TABLE wtest.strangers AS
