@@ -27,7 +27,7 @@ fault('a block that could not wait, again', FILE, 'if (block < r->block)', 'if (
 fault('the rest of a large block', FILE, 'rest.read.offset += r->run.block_size;', 'rest.read.offset += 0;', 'sql:inline')
 fault('units freed by a helper', FILE, 'if (in->recycle)', 'if (true)', 'unit:test_travel sql:inline')
 FILE = 'merge/merge.c'
-fault('ties remember the row that was there', FILE, 'merge->tied[source].pointer = WS_POINTER_MASK;', '{}',
+fault('ties remember the row that was there', FILE, 'forget_tied(&merge->tied[source]);', '{}',
       'unit:test_travel')
 fault('no wait for the next block', FILE, 'return s->rows != NULL && s->next == s->end && !ws_source_is_used_up(s);',
       'return false;', 'unit:test_travel')
@@ -101,8 +101,5 @@ fault('the mark is lost', 'sort/again.c', 's->mark_position = first->mark_positi
 FILE = 'merge/passes.c'
 fault('the youngest runs are merged', FILE, 'memcpy(runs, f->runs + end - n, n * sizeof(WsRun));',
       'memcpy(runs, f->runs, n * sizeof(WsRun));', 'unit:test_travel')
-FILE = 'run/formation.c'
-fault('a helper writes before its turn', FILE,
-      'if (write && (ws_key_tells_all(f->spec) || p->settled) && !older_waits(f, p) && ws_emit_by_helper(f))',
-      'if (write && (ws_key_tells_all(f->spec) || p->settled) && ws_emit_by_helper(f))',
+fault('a helper writes before its turn', 'run/emit.c', 'return allowed && !older_waits(f, p);', 'return allowed;',
       reason='runs are out of order only if a descriptor for the helper comes free between two pieces')

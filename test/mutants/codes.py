@@ -106,7 +106,7 @@ fault('gap goes on', FILE, 'if (ws_code_is_exact(code))\nreturn true;', 'return 
 FILE = 'run/bound.c'
 fault('peers of the limit passed over', FILE, 'b->first_out = ws_entry_make(complete ? last : last + 1, 0);',
       'b->first_out = ws_entry_make(last, 0);', 'unit:test_formation sql:limits')
-fault('a guess taken for certain', FILE, 'ws_uint128	last = ws_key_certain(spec, entry).to;',
+fault('a guess taken for certain', FILE, 'ws_uint128	last = certain.to;',
       'ws_uint128	last = ws_entry_prefix(entry);', 'unit:test_formation sql:limits')
 fault('a note stands for one more', FILE, 'b->noted[b->nnoted++] = (WsNoted) {entries[i], step};',
       'b->noted[b->nnoted++] = (WsNoted) {entries[i], step + 1};', 'unit:test_formation sql:limits')
@@ -123,11 +123,12 @@ fault('WITH TIES taken for a bound', FILE, '((Limit *) plan)->limitOption == LIM
 # --- rows in order ----------------------------------------------------------------
 
 FILE = 'sort/order.c'
-fault('a row that is less follows', FILE, 'return cmp > 0;', 'return false;', 'unit:test_sort t:in_order')
+fault('a row that is less follows', FILE,
+      'return ws_key_compare(spec, 0, order->last, order->last_null, values, isnull) > 0;', 'return false;', 'unit:test_sort t:in_order')
 fault('the last key stays the first', FILE, 'return !less && (!kept || remember(order, &sorter->account, values, isnull));',
       'return !less;', 'unit:test_sort t:in_order')
-fault('the row that finds memory full is not looked at', 'sort/sorter.c', 'if (unlikely(f->in_order && !in_order) &&',
-      'if (false &&', 'unit:test_sort')
+fault('the row that finds memory full is not looked at', 'sort/sorter.c',
+      'if (unlikely(f->in_order && !in_order) && !ws_order_goes_on(sorter, values, isnull, true))', 'if (false)', 'unit:test_sort')
 fault('a younger piece is written first', 'run/emit.c', 'if (q->n > 0 && !q->write && q->closed < p->closed)',
       'if (f->source != NULL && q->n > 0 && !q->write && q->closed < p->closed)', 'unit:test_sort')
 fault('runs without prefixes are merged with others', FILE, 'f->nruns = 0;', '{}', 'unit:test_sort t:in_order')

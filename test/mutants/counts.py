@@ -11,14 +11,15 @@ fault('a slot that is taken is free', FILE, 'if (my_slots(s, i)->pid == 0)', 'if
 FILE = 'stat/track.c'
 fault('aborted sorts are not told', FILE, 't->counts[WS_ABORTED]++;', '{}', 't:stat')
 fault('a slot is kept', FILE, '\tif (t->slot != NULL)\n\t\tws_slot_free(t->slot);', '', 't:stat')
-fault('the store of sorts begun again', FILE, 's->store.travels && !s->again', 's->store.travels', 't:stat')
+fault('the store of sorts begun again', FILE, 'bool		travels = s->store.travels && !s->again;',
+      'bool		travels = s->store.travels;', 't:stat')
 FILE = 'stat/left.c'
 fault('sorts in memory are left to core, too', FILE, 'counts[WS_LEFT] += disk > 0;', 'counts[WS_LEFT]++;', 't:stat')
 FILE = 'stat/views.c'
 fault('everybody sees what others do', FILE, 'return has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS) ||',
       'return true ||', 't:stat')
 FILE = 'file/watch.h'
-fault('max_temp is not looked at', FILE, 'watch->disk_limit >= 0 && disk > watch->disk_limit', 'false', 't:stat')
+fault('max_temp is not looked at', FILE, 'if (watch->disk_limit >= 0 && disk > watch->disk_limit)', 'if (false)', 't:stat')
 FILE = 'file/fileset.c'
 fault('what was written is not known', FILE, 'ws_watch_grow(set->watch, end - f->length);', '{}', 't:stat')
 FILE = 'plan/finish.c'
