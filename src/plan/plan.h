@@ -58,8 +58,17 @@ extern const WsPageCache *ws_page_cache(void);
 /* ---- rivals.c ---- */
 extern const char *ws_presorted_refusal(PlannerInfo *root, RelOptInfo *rel, List *paths, List *pathkeys,
 										bool compared, Cost cost, Cost core);
-extern Cost ws_gathered_cost(List *paths);
-extern void ws_prefer_gathered(List *paths, Cost gathered);
+
+/* Paths, one of which core will choose. */
+typedef struct WsRivals
+{
+	Cost	   *costs;			/* before WiscSorts were among them */
+	int			place;			/* in the list, of the one that takes least; -1: there is none */
+	Cost		least;			/* by the measure of WiscSort */
+} WsRivals;
+
+extern WsRivals ws_rivals(PlannerInfo *root, List *paths);
+extern void ws_settle_rivals(PlannerInfo *root, List *paths, const WsRivals *rivals);
 extern Cost ws_rival_cost(PlannerInfo *root, const Path *input, List *pathkeys, const Path *sort,
 						  double wanted);
 

@@ -357,10 +357,10 @@ ws_rewrite_final(PlannerInfo *root, RelOptInfo *final_rel)
 {
 	Rewrite		rw = {root, {0, 0}, !ws_debug_force && ws_groups_unknown(root), false};
 	double		bound = ws_inherited_bound(root);
-	Cost		gathered = ws_gathered_cost(final_rel->pathlist);
+	WsRivals	rivals = ws_rivals(root, final_rel->pathlist);
 
 	rewrite_list(&rw, final_rel->pathlist, bound);
 	if (!ws_debug_force)
-		ws_prefer_gathered(final_rel->pathlist, gathered);
+		ws_settle_rivals(root, final_rel->pathlist, &rivals);
 	rewrite_list(&rw, final_rel->partial_pathlist, bound);
 }

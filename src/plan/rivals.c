@@ -15,7 +15,6 @@
 #include "optimizer/cost.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
-#include "utils/float.h"
 
 /* Of what core charges for an Incremental Sort beside its input, what it takes. */
 #define INCREMENTAL_SHARE	0.4
@@ -106,19 +105,34 @@ ws_presorted_refusal(PlannerInfo *root, RelOptInfo *rel, List *paths, List *path
 	return NULL;
 }
 
-/* What a path is charged for handing rows from workers to the leader; negative if it does not. */
+/* What a path is charged too much, for handing rows from workers to the leader, and for an index. */
 static Cost
-gathering(const Path *path)
+overcharge(PlannerInfo *root, const Path *path)
 {
+	Cost		cost = 0;
+	const Path *below;
+
 	for (;;)
 		switch (nodeTag(path))
 		{
 			case T_GatherPath:
-				return path->total_cost - ((const GatherPath *) path)->subpath->total_cost;
+				below = ((const GatherPath *) path)->subpath;
+				cost += (1 - GATHER_SHARE) * (path->total_cost - below->total_cost);
+				path = below;
+				break;
 			case T_GatherMergePath:
-				return path->total_cost - ((const GatherMergePath *) path)->subpath->total_cost;
+				below = ((const GatherMergePath *) path)->subpath;
+				cost += (1 - GATHER_SHARE) * (path->total_cost - below->total_cost);
+				path = below;
+				break;
 			case T_ProjectionPath:
 				path = ((const ProjectionPath *) path)->subpath;
+				break;
+			case T_SortPath:
+				path = ((const SortPath *) path)->subpath;
+				break;
+			case T_IncrementalSortPath:
+				path = ((const IncrementalSortPath *) path)->spath.subpath;
 				break;
 			case T_LimitPath:
 				path = ((const LimitPath *) path)->subpath;
@@ -132,52 +146,54 @@ gathering(const Path *path)
 			case T_GroupPath:
 				path = ((const GroupPath *) path)->subpath;
 				break;
+			case T_IndexPath:
+				if (is_in_table_order(root, (Path *) path))
+					cost += (1 - INDEX_SHARE) * path->total_cost;
+				return cost;
 			default:
-				return -1;
+				return cost;
 		}
 }
 
-/*
- * What the cheapest of `paths`, which have the costs that core gives them, is charged by the measure of
- * WiscSort if it gathers rows that workers deliver; else an infinite cost.
- */
-Cost
-ws_gathered_cost(List *paths)
+/* Remembers the costs of `paths`, which are those that core gives them, and which of them takes least. */
+WsRivals
+ws_rivals(PlannerInfo *root, List *paths)
 {
-	const Path *cheapest = NULL;
+	WsRivals	r = {.place = -1};
 	ListCell   *lc;
 
-	foreach(lc, paths)
-		if (cheapest == NULL || ((Path *) lfirst(lc))->total_cost < cheapest->total_cost)
-			cheapest = lfirst(lc);
-	if (cheapest == NULL || gathering(cheapest) < 0)
-		return get_float8_infinity();
-	return cheapest->total_cost - (1 - GATHER_SHARE) * gathering(cheapest);
-}
-
-/*
- * Core's choice, by its own costs, was a plan of several processes, which costs `gathered`.  A plan of one in
- * which a WiscSort has become cheaper is chosen only if it costs less than that.
- */
-void
-ws_prefer_gathered(List *paths, Cost gathered)
-{
-	Cost		least = get_float8_infinity();
-	ListCell   *lc;
-
+	r.costs = palloc(list_length(paths) * sizeof(Cost));
 	foreach(lc, paths)
 	{
 		const Path *path = lfirst(lc);
+		int			i = foreach_current_index(lc);
+		Cost		cost = path->total_cost - overcharge(root, path);
 
-		if (gathering(path) >= 0 && path->total_cost < least)
-			least = path->total_cost;
+		r.costs[i] = path->total_cost;
+		if (r.place < 0 || cost < r.least)
+		{
+			r.place = i;
+			r.least = cost;
+		}
 	}
+	return r;
+}
+
+/* Of the paths that a WiscSort has made cheaper since, has none chosen that takes more than that one. */
+void
+ws_settle_rivals(PlannerInfo *root, List *paths, const WsRivals *r)
+{
+	ListCell   *lc;
+
 	foreach(lc, paths)
 	{
 		Path	   *path = lfirst(lc);
+		int			i = foreach_current_index(lc);
+		Cost		best = ((Path *) list_nth(paths, r->place))->total_cost;
 
-		if (gathering(path) < 0 && path->total_cost > gathered && path->total_cost < least)
-			path->total_cost = least * JUST_MORE;
+		if (i != r->place && path->total_cost < r->costs[i] && path->total_cost < best &&
+			path->total_cost - overcharge(root, path) > r->least)
+			path->total_cost = best * JUST_MORE;
 	}
 }
 

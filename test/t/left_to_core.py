@@ -189,7 +189,8 @@ def other_plans():
         cur.execute('CREATE STATISTICS halves ON (half / 2) FROM x; ANALYZE x')
         taken(cur, grouped[0])
         # workers make more of a join than of a sort
-        cur.execute('SET max_parallel_workers_per_gather = 2')
+        cur.execute('SET max_parallel_workers_per_gather = 2; SET enable_mergejoin = off;'
+                    ' SET parallel_tuple_cost = 0.05')
         for sql in ('SELECT a.v, b.v FROM x a JOIN x b USING (id) ORDER BY a.r, b.k',
                     'SELECT rank() OVER (ORDER BY a.r, b.k) FROM x a JOIN x b USING (id)'):
             found = explain(cur, sql)
