@@ -16,7 +16,7 @@
 
 #define WORDS			(WS_WINDOW / sizeof(uint64))
 
-/* A row's window in the order of which it is looked for. */
+/* A row of the group, as far as its place in the order depends on it. */
 typedef struct Place
 {
 	uint64		first;			/* the first word that is not shared, as a number */

@@ -64,7 +64,7 @@ ws_learn_letters(const WsLearning *l, bool accented)
 		const WsLetterTable *table = NULL;
 
 		if (col->letters == NULL && col->dictionary == NULL)
-			table = ws_letter_table(col, l->expected >= least);
+			table = ws_letter_table(col, Max(l->expected, (double) l->n) >= least);
 		if (table != NULL && least_told(l, col, table) <= most)
 		{
 			MemoryContext work = MemoryContextSwitchTo(l->context);

@@ -12,8 +12,6 @@
 
 /* ---- orderings.c ---- */
 extern List *ws_useful_orderings(PlannerInfo *root, RelOptInfo *rel, bool parallel);
-extern bool ws_groups_unknown(PlannerInfo *root);
-
 extern bool ws_ordering_computable(PlannerInfo *root, RelOptInfo *rel, List *pathkeys,
 								   bool parallel);
 
@@ -55,11 +53,14 @@ typedef struct WsPageCache
 
 extern const WsPageCache *ws_page_cache(void);
 
+/* ---- groups.c ---- */
+extern bool ws_groups_unknown(PlannerInfo *root);
+
 /* ---- rivals.c ---- */
 extern const char *ws_presorted_refusal(PlannerInfo *root, RelOptInfo *rel, List *paths, List *pathkeys,
 										bool compared, Cost cost, Cost core);
 
-/* Paths, one of which core will choose. */
+/* The paths of a query level, of which core will choose one. */
 typedef struct WsRivals
 {
 	Cost	   *costs;			/* before WiscSorts were among them */

@@ -51,20 +51,23 @@ has_row_identity(const Path *path)
 	return false;
 }
 
-/* The WiscSort path for a sort of `input`, if it is to be used; else NULL. */
+/* The WiscSort path in the place of a Sort, perhaps of one `for_groups`, if it is to be used; else NULL. */
 static CustomPath *
-better_sort(Rewrite *rw, SortPath *sort, double bound)
+better_sort(Rewrite *rw, SortPath *sort, bool for_groups, double bound)
 {
 	CustomPath *cpath;
 	Path	   *input = sort->subpath;
-	const char *refusal;
+	const char *refusal = NULL;
 
 	if (sort->path.param_info != NULL || sort->path.pathkeys == NIL ||
 		has_row_identity(input) ||
 		!ws_sort_considered(input->rows, input->pathtarget->width) ||
 		ws_bound_leaves(bound, sort->path.pathkeys, input->rows, input->pathtarget->width))
 		return NULL;
-	refusal = ws_comparison_refusal(rw->root, sort->path.pathkeys, input->rows);
+	if (for_groups && rw->unknown)
+		refusal = "its rows are grouped by an expression of which there are no statistics";
+	if (refusal == NULL)
+		refusal = ws_comparison_refusal(rw->root, sort->path.pathkeys, input->rows);
 	if (refusal == NULL)
 		refusal = ws_spool_refusal(input, sort->path.pathkeys);
 	if (refusal != NULL)
@@ -92,7 +95,7 @@ sort_child(Rewrite *rw, Path **child, List *pathkeys, double bound)
 	if (input->param_info != NULL)
 		return false;
 	sort = create_sort_path(rw->root, input->parent, input, pathkeys, bound);
-	cpath = better_sort(rw, sort, bound);
+	cpath = better_sort(rw, sort, false, bound);
 	if (cpath == NULL)
 		return false;
 	rw->saved.startup += sort->path.startup_cost - cpath->path.startup_cost;
@@ -197,7 +200,7 @@ rewrite(Rewrite *rw, Path **path, double bound)
 				rewrite(rw, &sort->subpath, WS_NO_BOUND);
 				p->startup_cost -= rw->saved.total;
 				p->total_cost -= rw->saved.total;
-				cpath = for_groups && rw->unknown ? NULL : better_sort(rw, sort, bound);
+				cpath = better_sort(rw, sort, for_groups, bound);
 				if (cpath != NULL)
 				{
 					rw->saved.startup = rw->saved.total + p->startup_cost - cpath->path.startup_cost;
@@ -343,7 +346,7 @@ ws_offer_one_sort(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_
 	if (cheapest == NULL || !IsA(below_projections(cheapest), MergeAppendPath))
 		return;
 	cpath = better_sort(&rw, create_sort_path(root, ordered_rel, input, root->sort_pathkeys, -1.0),
-						WS_NO_BOUND);
+						false, WS_NO_BOUND);
 	if (cpath != NULL)
 		add_path(ordered_rel, cpath->path.pathtarget == target ? &cpath->path :
 				 apply_projection_to_path(root, ordered_rel, &cpath->path, target));

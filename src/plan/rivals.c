@@ -155,13 +155,18 @@ overcharge(PlannerInfo *root, const Path *path)
 		}
 }
 
-/* Remembers the costs of `paths`, which are those that core gives them, and which of them takes least. */
+/*
+ * Remembers the costs of `paths`, which are those that core gives them, and which of them takes least.  Where
+ * there is one there is nothing to choose: so it is with most queries of few rows, whose planning counts.
+ */
 WsRivals
 ws_rivals(PlannerInfo *root, List *paths)
 {
 	WsRivals	r = {.place = -1};
 	ListCell   *lc;
 
+	if (list_length(paths) < 2)
+		return r;
 	r.costs = palloc(list_length(paths) * sizeof(Cost));
 	foreach(lc, paths)
 	{
@@ -183,13 +188,16 @@ ws_rivals(PlannerInfo *root, List *paths)
 void
 ws_settle_rivals(PlannerInfo *root, List *paths, const WsRivals *r)
 {
+	Cost		best;
 	ListCell   *lc;
 
+	if (r->place < 0)
+		return;
+	best = ((Path *) list_nth(paths, r->place))->total_cost;
 	foreach(lc, paths)
 	{
 		Path	   *path = lfirst(lc);
 		int			i = foreach_current_index(lc);
-		Cost		best = ((Path *) list_nth(paths, r->place))->total_cost;
 
 		if (i != r->place && path->total_cost < r->costs[i] && path->total_cost < best &&
 			path->total_cost - overcharge(root, path) > r->least)
