@@ -53,6 +53,9 @@ typedef struct WsPageCache
 
 extern const WsPageCache *ws_page_cache(void);
 
+/* Of what core's sort is charged, so that a WiscSort takes its place, and that of no other plan. */
+#define WS_JUST_LESS	0.99
+
 /* ---- groups.c ---- */
 extern bool ws_groups_unknown(PlannerInfo *root);
 

@@ -25,7 +25,7 @@ typedef struct Rewrite
 {
 	PlannerInfo *root;
 	WsSaved		saved;			/* below the path being looked at */
-	bool		unknown;		/* sorts for groups are left to core (groups.c) */
+	bool		unknown;		/* how many groups there are (groups.c) */
 	bool		for_groups;		/* the path being looked at delivers their rows */
 } Rewrite;
 
@@ -57,17 +57,14 @@ better_sort(Rewrite *rw, SortPath *sort, bool for_groups, double bound)
 {
 	CustomPath *cpath;
 	Path	   *input = sort->subpath;
-	const char *refusal = NULL;
+	const char *refusal;
 
 	if (sort->path.param_info != NULL || sort->path.pathkeys == NIL ||
 		has_row_identity(input) ||
 		!ws_sort_considered(input->rows, input->pathtarget->width) ||
 		ws_bound_leaves(bound, sort->path.pathkeys, input->rows, input->pathtarget->width))
 		return NULL;
-	if (for_groups && rw->unknown)
-		refusal = "its rows are grouped by an expression of which there are no statistics";
-	if (refusal == NULL)
-		refusal = ws_comparison_refusal(rw->root, sort->path.pathkeys, input->rows);
+	refusal = ws_comparison_refusal(rw->root, sort->path.pathkeys, input->rows);
 	if (refusal == NULL)
 		refusal = ws_spool_refusal(input, sort->path.pathkeys);
 	if (refusal != NULL)
@@ -76,6 +73,11 @@ better_sort(Rewrite *rw, SortPath *sort, bool for_groups, double bound)
 		return NULL;
 	}
 	cpath = ws_wrap_sort(rw->root, sort, bound);
+	if (for_groups && rw->unknown)
+	{
+		cpath->path.startup_cost = Max(cpath->path.startup_cost, WS_JUST_LESS * sort->path.startup_cost);
+		cpath->path.total_cost = Max(cpath->path.total_cost, WS_JUST_LESS * sort->path.total_cost);
+	}
 	if (!ws_debug_force && cpath->path.total_cost >= sort->path.total_cost)
 	{
 		ws_note_costs(cpath->path.total_cost, &sort->path, input->rows);

@@ -58,9 +58,6 @@
 /* What a row takes in tuplesort's memory beside its data: SortTuple, chunk, header. */
 #define TUPLESORT_OVERHEAD	(24 + 16 + 16)
 
-/* Of core's cost, what a sort is charged that core charges too little. */
-#define JUST_LESS			0.99
-
 /*
  * Of the bytes of all rows, those that keys for ties may take beside the table.  With more, a spool of rows
  * is not much larger, and the table is read as well (docs/decisions/03-record-stores.md).
@@ -522,12 +519,12 @@ set_costs(PlannerInfo *root, Path *path, const Path *sort, const Path *input, Li
 	if (!ws_debug_force && path->total_cost < sort->total_cost && ws_any_compared(pathkeys))
 	{
 		/* what is cheaper by its own costs stays so */
-		double		less = JUST_LESS + (1 - JUST_LESS) / 2 * path->total_cost / sort->total_cost;
+		double		less = WS_JUST_LESS + (1 - WS_JUST_LESS) / 2 * path->total_cost / sort->total_cost;
 		Cost		rival = ws_rival_cost(root, input, pathkeys, sort, shape->wanted);
 
 		rival = Max(rival, path->total_cost);
 		path->startup_cost = Max(path->startup_cost,
-								 JUST_LESS * sort->startup_cost * rival / sort->total_cost);
+								 WS_JUST_LESS * sort->startup_cost * rival / sort->total_cost);
 		path->total_cost = less * rival;
 		path->startup_cost = Min(path->startup_cost, path->total_cost);
 	}

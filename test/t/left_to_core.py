@@ -182,8 +182,7 @@ def other_plans():
                    'SELECT a.half / 2, count(*) FROM x a JOIN x b USING (id) GROUP BY 1')
         for sql in grouped:
             left(cur, sql)
-        found = plan(cur, grouped[0])
-        check('grouped by an expression' in found or 'Sort' not in found, 'EXPLAIN says why of a Sort for groups', found)
+        taken(cur, 'SELECT k / 2, max(v) FROM x GROUP BY 1 ORDER BY 1')    # in the place of core's Sort
         cur.execute('SET enable_hashagg = off')
         for sql in grouped:
             taken(cur, sql)
