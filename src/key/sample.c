@@ -30,8 +30,8 @@ make_entries(const WsLearning *l, WsEntry *entries, Size n)
 
 /*
  * Takes a sample of the entries, from all of the first rows: an eighth of as many as there are rows in all,
- * but of WS_LEARN_ROWS more than half only if they are a 32nd.  What is done with it takes 0.4 us an entry,
- * of a sort of 0.4 us a row.
+ * but of WS_LEARN_ROWS more than half only if they are a 32nd.  What is done with it takes as long an
+ * entry as a small sort takes a row.
  */
 void
 ws_learn_sample(WsLearning *l)

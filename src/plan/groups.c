@@ -3,10 +3,9 @@
  *
  * Of an expression (date_trunc('day', t), lower(name)) without statistics PostgreSQL takes as many values for
  * granted as its columns have: that is the most there can be.  Where they are few, a hash table in memory
- * takes half as long as any sort, however much cheaper the sort seems.  180,000 rows of 2,923 groups, which
- * were expected to be 180,000: HashAggregate 63 ms, GroupAggregate over WiscSort 98 ms.  So it is left to
- * core to choose between a hash table and a sort, and a WiscSort for such groups is charged just less than
- * core's.
+ * takes half as long as any sort, however much cheaper the sort seems (docs/decisions/30-cost-model.md).  So
+ * it is left to core to choose between a hash table and a sort, and a WiscSort for such groups is charged
+ * just less than core's.
  *
  * Where nothing can be hashed, a sort it is.
  *-------------------------------------------------------------------------

@@ -34,8 +34,7 @@
 
 /*
  * Of what core charges for handing rows from workers to the leader, what that takes; and what makes a cost
- * the greater one.  (574,253 rows of a join, 2 processors: Gather Merge 450 ms, one process 510 ms, which
- * would be charged 0.7 times as much.)
+ * the greater one (docs/decisions/30-cost-model.md).
  */
 #define GATHER_SHARE		0.4
 #define JUST_MORE			1.001
