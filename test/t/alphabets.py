@@ -74,16 +74,23 @@ def more_than_expected(cluster, collation):
     cur.connection.close()
 
 
-def compare(cluster, name, collation):
+def sessions(cluster, collations):
+    """A session for each of SETTINGS, which knows the letters of all collations."""
+    curs = []
+    for settings in SETTINGS:
+        curs.append(session(cluster, **({'work_mem': settings['work_mem']} if common.options.core else settings)))
+        for collation in collations:
+            learn_letters(curs[-1], collation)
+    return curs
+
+
+def compare(core, curs, name):
     for number, order in enumerate(ORDERS):
         query = 'SELECT i, t FROM x ORDER BY ' + order
-        wanted = rows(common.core(cluster), query)
-        settings = SETTINGS[number % len(SETTINGS)]
-        cur = session(cluster, **({'work_mem': settings['work_mem']} if common.options.core else settings))
-        learn_letters(cur, collation)
+        wanted = rows(core, query)
+        settings, cur = SETTINGS[number % len(SETTINGS)], curs[number % len(curs)]
         uses(cur, query)
         check(rows(cur, query) == wanted, '%s by %s, %s' % (name, order, settings['work_mem']), settings)
-        cur.connection.close()
 
 
 def several():
@@ -96,20 +103,21 @@ def several():
             cur = common.core(cluster)
             for name in made:
                 cur.execute('CREATE COLLATION %s (provider = libc, locale = \'%s.utf8\')' % (name, name))
+            known = {collation: collation.lower() if collation in made else collation for collation in made + ICU}
+            curs = sessions(cluster, known.values())
             for name, text in TEXTS.items():
                 cur.execute('DROP TABLE IF EXISTS s')
                 cur.execute('CREATE TABLE s AS SELECT i, i % 10 AS n, ' + text + ' AS v'
                             ' FROM generate_series(1, ' + ('20000' if 'later' in name else '5000') + ') i')
-                for collation in made + ICU:
-                    sql = collation.lower() if collation in made else collation
+                for collation, sql in known.items():
                     cur.execute('DROP TABLE IF EXISTS x')
                     cur.execute('CREATE TABLE x (i int, n smallint, t text COLLATE "%s", p char(60) COLLATE "%s")' %
                                 (sql, sql))
                     cur.execute('INSERT INTO x SELECT i, n, nullif(v, \'\'), left(v, 60) FROM s')
                     cur.execute('ANALYZE x')
-                    compare(cluster, '%s in %s' % (name, collation), sql)
-            for collation in made + ICU:
-                told(cluster, collation.lower() if collation in made else collation, collation)
+                    compare(cur, curs, '%s in %s' % (name, collation))
+            for collation, sql in known.items():
+                told(cluster, sql, collation)
             for collation in made:
                 if collation not in UNTOLD:
                     more_than_expected(cluster, collation.lower())
