@@ -3,8 +3,8 @@
  *
  * Two kernels: Highway's vqsort (vqsort.cc) when the extension was
  * built with libhwy, and PostgreSQL's lib/sort_template.h, specialised for
- * entries and interruptible.  The caller chooses.  Pointers differ
- * between entries, so no two are equal and the kernels give the same result.
+ * entries and interruptible.  The caller chooses.  Entries that are equal, pointers and all, are
+ * of rows that are nothing but their keys, so that the kernels give the same result.
  *-------------------------------------------------------------------------
  */
 #include "index/index.h"
@@ -58,15 +58,17 @@ sort_ordered(WsEntry *entries, Size n)
 {
 	Size		i = 1;
 
-	if (n < 2)
+	while (i < n && ws_entry_int(entries[i - 1]) == ws_entry_int(entries[i]))
+		i++;
+	if (i >= n)
 		return true;
-	if (entry_compare(&entries[0], &entries[1]) < 0)
+	if (entry_compare(&entries[i - 1], &entries[i]) < 0)
 	{
-		while (i < n && ws_entry_int(entries[i - 1]) < ws_entry_int(entries[i]))
+		while (i < n && ws_entry_int(entries[i - 1]) <= ws_entry_int(entries[i]))
 			i++;
 		return i == n;
 	}
-	while (i < n && ws_entry_int(entries[i - 1]) > ws_entry_int(entries[i]))
+	while (i < n && ws_entry_int(entries[i - 1]) >= ws_entry_int(entries[i]))
 		i++;
 	if (i < n)
 		return false;

@@ -10,7 +10,7 @@
  *
  * An exhausted source is represented by WS_ENTRY_MAX, which loses against
  * every entry of a row: pointers are below WS_POINTER_MASK.  Entries of
- * different rows differ in their pointers, so that the order is total and the
+ * different rows differ in their pointers, unless the rows are nothing but equal keys, so that the
  * result does not depend on which source an entry came from.
  *
  * Pure: memory is the caller's, nothing is raised here (the tie-break may).

@@ -39,6 +39,7 @@ typedef struct WsProfile
 	double		sort;			/* of comparing, by vqsort */
 	double		io;				/* of seq_page, buffered large I/O */
 	double		heap;			/* of cpu_tuple, a row fetched from the table, on top */
+	double		heap_in_order;	/* the same where the table is in the order of the keys */
 	double		small_window;	/* the same, on top, with a window of no rows */
 	double		tied;			/* of cpu_tuple, a row whose key is in a spool beside the table */
 	double		large_window;	/* of the rows: no block is visited often */

@@ -71,9 +71,13 @@ fitted(void)
 	CHECK(total(few) < total(spooled(200000, 4000)), "rows of 4000 bytes stay in the table");
 	CHECK(total(narrow) > total(spooled(200000, 100)), "rows of 100 bytes are spooled");
 	narrow.ordered = 1;
-	CHECK(total(narrow) <= total(spooled(200000, 100)), "unless the table has them in order");
-	narrow.spool = 200000 * 40;
-	CHECK(total(narrow) > total(spooled(200000, 100)), "but not if their keys are spooled beside it");
+	CHECK(total(narrow) > total(spooled(200000, 100)), "also where the table has them in order");
+	narrow = in_table(2e6, 200);
+	CHECK(total(narrow) > total(spooled(2e6, 200)), "rows of 200 bytes are spooled");
+	narrow.ordered = 1;
+	CHECK(total(narrow) <= total(spooled(2e6, 200)), "unless the table has them in order");
+	narrow.spool = 2e6 * 40;
+	CHECK(total(narrow) > total(spooled(2e6, 200)), "but not if their keys are spooled beside it");
 	few.memory = MB;
 	CHECK(total(few) > total(in_table(200000, 4000)), "a small window costs more");
 	narrow = in_table(200000, 100);

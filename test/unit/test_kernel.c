@@ -1,0 +1,66 @@
+/*-------------------------------------------------------------------------
+ * test_kernel.c - the kernels that sort entries, against each other.
+ *
+ * Entries in order, the other way round, and nearly so; equal ones, as rows have that are nothing but their
+ * keys, at the beginning, at the end and everywhere.  Both kernels must give the same, in order.
+ *-------------------------------------------------------------------------
+ */
+#include "sorting.c"
+
+#define MOST	20000
+
+/* Entry i of n, of `distinct` values; `alike`: those of one value do not differ in their pointers. */
+static WsEntry
+entry(int order, Size i, Size n, Size distinct, bool alike)
+{
+	Size		place = order == 0 ? i : order == 1 ? n - 1 - i : next_random() % n;
+	Size		value;
+
+	if (order == 3)
+		place = i == n - 1 ? 0 : i;		/* all but the last one in order */
+	if (order == 4)
+		place = i == 0 ? 0 : n - i;		/* all but the first one the other way round */
+	value = place * distinct / n;
+	return ws_entry_make((ws_uint128) value << 40, alike ? 0 : place);
+}
+
+static void
+compare_kernels(void *arg)
+{
+	static const Size sizes[] = {0, 1, 2, 3, 63, 64, 65, 1000, MOST};
+	static const Size values[] = {1, 2, 5, 300, MOST};
+	WsEntry    *a = MemoryContextAllocHuge(CurrentMemoryContext, (MOST + 1) * sizeof(WsEntry));
+	WsEntry    *b = MemoryContextAllocHuge(CurrentMemoryContext, (MOST + 1) * sizeof(WsEntry));
+
+	a = (WsEntry *) TYPEALIGN(16, (uintptr_t) a);
+	b = (WsEntry *) TYPEALIGN(16, (uintptr_t) b);
+	for (int order = 0; order < 5; order++)
+		for (int v = 0; v < (int) lengthof(values); v++)
+			for (int alike = 0; alike < 2; alike++)
+			{
+				long		wrong = 0;
+
+				for (int s = 0; s < (int) lengthof(sizes); s++)
+				{
+					Size		n = sizes[s];
+
+					for (Size i = 0; i < n; i++)
+						a[i] = b[i] = entry(order, i, n, values[v], alike);
+					ws_sort_entries(a, n, ws_sort_has_vqsort());
+					ws_sort_entries(b, n, false);
+					wrong += memcmp(a, b, n * sizeof(WsEntry)) != 0;
+					for (Size i = 1; i < n; i++)
+						wrong += ws_entry_int(a[i - 1]) > ws_entry_int(a[i]);
+				}
+				CHECK(wrong == 0, "order %d, %zu values, pointers %s: %ld wrong", order, values[v],
+					  alike ? "alike" : "their own", wrong);
+			}
+}
+
+int
+main(void)
+{
+	if (!server_try(compare_kernels, NULL))
+		server_die("%s", server.message);
+	return failures != 0;
+}
