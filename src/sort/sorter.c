@@ -175,11 +175,24 @@ make_way(WsSorter *sorter)
 }
 
 /*
- * Takes in the row of `slot`, which is copied.  Raises the errors of writing
- * temporary files and of detoasting or comparing values.
+ * Up to how many entries in the map nothing is to be done for rows but to add theirs: of rows that are nothing
+ * but their keys, until there is no more room, or memory, for them; else none.
  */
-void
-ws_sorter_put(WsSorter *sorter, TupleTableSlot *slot)
+static Size
+keys_room(const WsSorter *sorter)
+{
+	const WsFormation *f = sorter->formation;
+	Size		room = Min(f->end, f->map->room);
+
+	if (sorter->request->store != WS_KIND_KEYS || sorter->bound != NULL || sorter->learns > 0 ||
+		f->in_order || f->queue != NULL)
+		return 0;
+	return sorter->on_disk ? room : Min(room, sorter->budget.shared / sorter->entry_bytes);
+}
+
+/* What ws_sorter_put does, in all cases. */
+static void
+put_row(WsSorter *sorter, TupleTableSlot *slot)
 {
 	MemoryContext old = MemoryContextSwitchTo(sorter->context);
 	WsFormation *f = sorter->formation;
@@ -252,7 +265,27 @@ ws_sorter_put(WsSorter *sorter, TupleTableSlot *slot)
 	}
 	else
 		ws_formation_add(f, ws_key_entry(sorter->spec, values, isnull, pointer));
+	sorter->keys_room = keys_room(sorter);
 	MemoryContextSwitchTo(old);
+}
+
+/*
+ * Takes in the row of `slot`, which is copied.  Raises the errors of writing
+ * temporary files and of detoasting or comparing values.
+ */
+void
+ws_sorter_put(WsSorter *sorter, TupleTableSlot *slot)
+{
+	if (sorter->formation->map->count < sorter->keys_room)
+	{
+		const Datum *values;
+		const bool *isnull;
+
+		ws_key_fetch(sorter->fetch, slot, &values, &isnull);
+		ws_formation_add(sorter->formation, ws_key_entry(sorter->spec, values, isnull, 0));
+	}
+	else
+		put_row(sorter, slot);
 }
 
 /* Ends the input and sorts.  Rows can be got afterwards. */

@@ -42,6 +42,7 @@ typedef struct WsSorter
 	WsBound    *bound;			/* NULL: all rows are asked for */
 	WsPasses   *passes;
 	Size		entry_bytes;	/* of memory, for each entry */
+	Size		keys_room;		/* of the map: below it there is nothing to do for a row but its entry */
 	Size		learns;			/* rows whose entries have no prefix yet come to so many; 0: none */
 	Size		for_codes;		/* bytes of the memory for codes of values */
 	WsLearnt	learnt;
