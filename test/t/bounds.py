@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """What many sorts in one backend take: threads, descriptors, mappings, memory, address space.
-Helpers end with the last row that they can give, and there are never more than
+Helpers begin where there is enough to do, and end with the last row that they can give, and there are never more than
 wiscsort.max_threads; address space follows the estimate, not work_mem."""
 
 import os
@@ -178,5 +178,28 @@ def limited_address_space():
         healthy(cluster, 'limited address space')
 
 
+def read_ahead():
+    """With -1 a thread reads ahead only where there is enough for it to do."""
+    if common.options.core or len(os.sched_getaffinity(0)) < 2:
+        return
+    with common.server(shared_buffers='256MB') as cluster:
+        core(cluster).execute('CREATE TABLE ahead AS SELECT hashint8(i)::int8 AS k, md5((i % 9000)::text) COLLATE "C" AS v, i'
+                              ' FROM generate_series(1, 400000) i; ANALYZE ahead')
+        for what, columns, key, memory, wanted in (
+                ('little memory', 'k, i', 'k', '256kB', 0), ('exact keys', 'k, i', 'k', '2MB', 1),
+                ('ties', 'v, i', 'v, i', '2MB', 0), ('keys alone', 'k', 'k', '2MB', 0),
+                ('keys alone, more memory', 'k', 'k', '4MB', 1)):
+            for forced in ('-1', '0', '1'):
+                cur = session(cluster, work_mem=memory, max_parallel_workers_per_gather='0', **{
+                    'wiscsort.record_store': 'auto' if columns == 'k' else 'spool', 'wiscsort.read_threads': forced,
+                    'wiscsort.sort_threads': '0', 'wiscsort.write_threads': '0'})
+                cur.execute('BEGIN; DECLARE c NO SCROLL CURSOR FOR SELECT %s FROM ahead ORDER BY %s' % (columns, key))
+                rows(cur, 'FETCH 5 FROM c')
+                equal(threads_of(backend(cur)) - 1, wanted if forced == '-1' else int(forced),
+                      'read_threads %s: %s' % (forced, what))
+                cur.connection.close()
+        healthy(cluster, 'read ahead')
+
+
 if __name__ == '__main__':
-    common.run([many_sorts, ends_with_the_last_row, small_sorts, address_space, limited_address_space])
+    common.run([many_sorts, ends_with_the_last_row, small_sorts, address_space, limited_address_space, read_ahead])
