@@ -35,8 +35,8 @@
  * read as well, in whatever order it lies.  Tables in the order of their keys, as far as correlation tells,
  * took 1.5 and 2.1 times as long as with a spool of rows (docs/decisions/30-cost-model.md).
  *
- * Where the table is in the order of the keys, a row of it takes as long as the I/O of 160 bytes: of 16 to 100
- * bytes a spool is the faster (docs/decisions/03-record-stores.md).
+ * Where the table is in the order of the keys, a row of it takes as long as the I/O of 160 bytes: of 16 to
+ * 100 bytes a spool is the faster (docs/decisions/03-record-stores.md).
  *
  * The smaller the window, the fewer of a block's rows are fetched in one visit: the shares are
  * fitted to run 2026-11-21-stores, where 200 000 rows of 500 bytes at 64 MB and of

@@ -175,8 +175,8 @@ make_way(WsSorter *sorter)
 }
 
 /*
- * Up to how many entries in the map nothing is to be done for rows but to add theirs: of rows that are nothing
- * but their keys, until there is no more room, or memory, for them; else none.
+ * Up to how many entries in the map nothing is to be done for rows but to add theirs: of rows that are
+ * nothing but their keys, until there is no more room, or memory, for them; else none.
  */
 static Size
 keys_room(const WsSorter *sorter)

@@ -1,9 +1,9 @@
 /*-------------------------------------------------------------------------
  * keys.c - rows that are nothing but their keys, made of the entries.
  *
- * Such a row (key/decode.c) is stored nowhere, and none is read.  Its pointer is 0, so that rows of equal keys
- * have equal entries, which the kernel puts in order in few passes.  Merging is all there is to do then, and a
- * helper does it for the next batch of entries while the backend hands out those of this one.
+ * Such a row (key/decode.c) is stored nowhere, and none is read.  Its pointer is 0, so that rows of equal
+ * keys have equal entries, which the kernel puts in order in few passes.  Merging is all there is to do
+ * then, and a helper does it for the next batch of entries while the backend hands out those of this one.
  *
  * Memory: two batches, or one without a helper.
  *-------------------------------------------------------------------------
