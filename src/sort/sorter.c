@@ -192,7 +192,7 @@ keys_room(const WsSorter *sorter)
 
 /* What ws_sorter_put does, in all cases. */
 static void
-put_row(WsSorter *sorter, TupleTableSlot *slot)
+take_in(WsSorter *sorter, TupleTableSlot *slot)
 {
 	MemoryContext old = MemoryContextSwitchTo(sorter->context);
 	WsFormation *f = sorter->formation;
@@ -285,7 +285,7 @@ ws_sorter_put(WsSorter *sorter, TupleTableSlot *slot)
 		ws_formation_add(sorter->formation, ws_key_entry(sorter->spec, values, isnull, 0));
 	}
 	else
-		put_row(sorter, slot);
+		take_in(sorter, slot);
 }
 
 /* Ends the input and sorts.  Rows can be got afterwards. */
