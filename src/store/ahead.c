@@ -27,9 +27,6 @@
 
 #define MAX_ROWS		((Size) 8192)
 #define MIN_ROWS		((Size) 8)
-
-/* Bytes of a spool from which copying its rows alone is worth a helper. */
-#define LARGE_SPOOL		((int64) 256 * 1024 * 1024)
 #define PER_ROW			(sizeof(uint64) + sizeof(uint32))
 
 /* Rows of wildly different lengths: better too much room than too little. */
@@ -110,17 +107,6 @@ submit_take(WsAhead *a, int i)
 }
 
 /*
- * Is a helper worth it?  With little memory batches are small, and the two wait for one another more often
- * than there is to do (docs/decisions/19-helpers.md).
- */
-static bool
-is_worthwhile(const WsSpool *spool, const WsStream *stream)
-{
-	return spool->nrows >= WS_HELPER_ROWS && spool->request->memory >= WS_HELPER_MEMORY &&
-		(stream->helper_safe || spool->flushed >= LARGE_SPOOL);
-}
-
-/*
  * Starts reading rows of `spool` ahead, in the order of `stream`, with `memory` bytes.  Allocates in
  * CurrentMemoryContext, which is the stream's, and starts the helper below it.  Returns NULL if the
  * memory is too little, or if there is to be no helper.
@@ -139,7 +125,9 @@ ws_ahead_create(WsSpool *spool, WsStream *stream, Size memory)
 
 	if (rows < MIN_ROWS)
 		return NULL;
-	helper = ws_helper_start(threads->read, threads->most, is_worthwhile(spool, stream));
+	/* with less memory batches are small, and the two wait for one another (docs/decisions/19-helpers.md) */
+	helper = ws_helper_start(threads->read, threads->most, spool->nrows >= WS_HELPER_ROWS &&
+							 spool->request->memory >= WS_HELPER_MEMORY);
 	if (helper == NULL)
 		return NULL;
 

@@ -15,9 +15,6 @@
 
 #define MAX_ENTRIES		((Size) 8192)
 
-/* Memory of a sort from which batches are so large that a helper gains something. */
-#define HELPED_MEMORY	(4 * WS_HELPER_MEMORY)
-
 typedef struct KeysBatch
 {
 	WsChore		chore;			/* must be first */
@@ -79,7 +76,7 @@ open_rows(WsStore *store, WsStream *stream, Size memory)
 	/* nothing is gained where the entries are in memory already */
 	if (stream->helper_safe && stream->ops->seek == NULL)
 		k->helper = ws_helper_start(threads->read, threads->most, stream->count >= WS_HELPER_ROWS &&
-									k->context.request->memory >= HELPED_MEMORY);
+									k->context.request->memory >= WS_HELPER_MEMORY);
 	for (int i = 0; i < (k->helper != NULL ? 2 : 1); i++)
 	{
 		k->batches[i].chore.run = take;

@@ -187,8 +187,8 @@ def read_ahead():
                               ' FROM generate_series(1, 400000) i; ANALYZE ahead')
         for what, columns, key, memory, wanted in (
                 ('little memory', 'k, i', 'k', '256kB', 0), ('exact keys', 'k, i', 'k', '2MB', 1),
-                ('ties', 'v, i', 'v, i', '2MB', 0), ('keys alone', 'k', 'k', '2MB', 0),
-                ('keys alone, more memory', 'k', 'k', '4MB', 1)):
+                ('ties', 'v, i', 'v, i', '2MB', 1), ('keys alone', 'k', 'k', '2MB', 1),
+                ('keys alone, little memory', 'k', 'k', '512kB', 0)):
             for forced in ('-1', '0', '1'):
                 cur = session(cluster, work_mem=memory, max_parallel_workers_per_gather='0', **{
                     'wiscsort.record_store': 'auto' if columns == 'k' else 'spool', 'wiscsort.read_threads': forced,
