@@ -165,7 +165,7 @@ rows_wanted(WsSortState *state)
 }
 
 /* Reads the whole input and sorts it. */
-static pg_noinline void
+static void
 sort_input(WsSortState *state)
 {
 	EState	   *estate = state->css.ss.ps.state;
