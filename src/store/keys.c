@@ -132,12 +132,9 @@ get(WsStore *store, TupleTableSlot *slot)
 
 	if (unlikely(k->head >= k->current->n) && !next_batch(k))
 		return false;
-	if (unlikely(TTS_SHOULDFREE(slot)))
-		ExecClearTuple(slot);
+	ExecClearTuple(slot);
 	ws_key_decode(k->context.spec, k->current->entries[k->head++], slot->tts_values, slot->tts_isnull);
-	/* as ExecStoreVirtualTuple */
-	slot->tts_flags &= ~TTS_FLAG_EMPTY;
-	slot->tts_nvalid = slot->tts_tupleDescriptor->natts;
+	ExecStoreVirtualTuple(slot);
 	return true;
 }
 
