@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """What many sorts in one backend take: threads, descriptors, mappings, memory, address space.
-Helpers begin where there is enough to do, end with the last row that they can give, and there are never more than
-wiscsort.max_threads; address space follows the estimate, not work_mem."""
+Helpers begin where there is enough to do, end with the last row that they can give, and there are never
+more than wiscsort.max_threads; address space follows the estimate, not work_mem."""
 
 import os
 import threading
