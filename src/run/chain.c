@@ -22,38 +22,53 @@
 /* Runs that a merge has blocks for: with fewer, none are kept for their chains. */
 #define LEAST_FAN_IN	8
 
-static int
-compare_first(const void *a, const void *b)
+static inline int
+compare_entries(WsEntry a, WsEntry b)
 {
-	ws_uint128	x = ws_entry_int(((const WsRun *) a)->first);
-	ws_uint128	y = ws_entry_int(((const WsRun *) b)->first);
+	ws_uint128	x = ws_entry_int(a);
+	ws_uint128	y = ws_entry_int(b);
 
 	return (x > y) - (x < y);
 }
 
+/* By beginning; of those that begin alike the one that ends first, which others can follow. */
 static int
-compare_entries(const void *a, const void *b)
+compare_runs(const void *a, const void *b)
 {
-	ws_uint128	x = ws_entry_int(*(const WsEntry *) a);
-	ws_uint128	y = ws_entry_int(*(const WsEntry *) b);
+	const WsRun *x = a;
+	const WsRun *y = b;
+	int			first = compare_entries(x->first, y->first);
 
-	return (x > y) - (x < y);
+	return first != 0 ? first : compare_entries(x->last, y->last);
 }
 
-/* Does a run whose last entry is `last` end before one that begins with `first`? */
+/* A run's end: its last entry, and which run it is. */
+typedef struct RunEnd
+{
+	WsEntry		last;
+	int			run;
+} RunEnd;
+
+static int
+compare_ends(const void *a, const void *b)
+{
+	const RunEnd *x = a;
+	const RunEnd *y = b;
+	int			last = compare_entries(x->last, y->last);
+
+	return last != 0 ? last : x->run - y->run;
+}
+
+/*
+ * Does a run whose last entry is `last` end before one that begins with `first`?  Entries that tell all may
+ * be equal where rows are nothing but their keys: it does not matter which of those comes first.
+ */
 static inline bool
 ends_before(WsEntry last, WsEntry first, bool whole)
 {
-	return whole ? ws_entry_int(last) < ws_entry_int(first) :
+	return whole ? ws_entry_int(last) <= ws_entry_int(first) :
 		ws_entry_prefix(last) < ws_entry_prefix(first);
 }
-
-/* Of a run's end: its last entry, which is compared first, and which run it is. */
-typedef struct RunEnd
-{
-	WsEntry		last;			/* must be first */
-	int			run;
-} RunEnd;
 
 /*
  * Divides n runs into chains: puts those of a chain one behind the other, in order, writes how many each has
@@ -73,14 +88,14 @@ ws_chain_runs(WsRun *runs, int n, bool whole, int *lengths)
 	int			e = 0;
 	int			to = 0;
 
-	qsort(runs, n, sizeof(WsRun), compare_first);
+	qsort(runs, n, sizeof(WsRun), compare_runs);
 	for (int i = 0; i < n; i++)
 		ends[i] = (RunEnd) {runs[i].last, i};
-	qsort(ends, n, sizeof(RunEnd), compare_entries);
+	qsort(ends, n, sizeof(RunEnd), compare_ends);
 	for (int i = 0; i < n; i++)
 	{
-		/* whatever ends before this one has been seen: it begins before, too */
-		while (e < n && ends_before(ends[e].last, runs[i].first, whole))
+		/* whatever ends before this one has been seen: it begins before, too, or is the same entry all over */
+		while (e < n && ends[e].run < i && ends_before(ends[e].last, runs[i].first, whole))
 			ended[nended++] = ends[e++].run;
 		next[i] = -1;
 		if (nended > 0)

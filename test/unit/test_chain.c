@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  * test_chain.c - runs are divided into the fewest chains, and each is in order.
  *
- * Random intervals, many and few, long and short, with equal prefixes at their ends.  The right number is the
- * most that overlap at one place, counted one place after the other.
+ * Random intervals, many and few, long and short, with equal prefixes and equal entries at their ends.  The
+ * right number is the most that overlap at one place, counted one place after the other.
  *-------------------------------------------------------------------------
  */
 #include "sorting.c"
@@ -19,11 +19,21 @@ entry_of(uint64 place)
 static bool
 ends_early(const WsRun *a, const WsRun *b, bool whole)
 {
-	return whole ? ws_entry_int(a->last) < ws_entry_int(b->first) :
+	return whole ? ws_entry_int(a->last) <= ws_entry_int(b->first) :
 		ws_entry_prefix(a->last) < ws_entry_prefix(b->first);
 }
 
-/* The most of n runs that overlap: some run begins where they all do. */
+/* Is a run one entry, perhaps many times? */
+static bool
+is_one(const WsRun *run)
+{
+	return ws_entry_int(run->first) == ws_entry_int(run->last);
+}
+
+/*
+ * The most of n runs that overlap: where some run begins they all do.  Whole entries that are equal are in any
+ * order, so runs that meet in an entry do not overlap, and those of one entry only follow one another.
+ */
 static int
 overlapping(const WsRun *runs, int n, bool whole)
 {
@@ -31,18 +41,24 @@ overlapping(const WsRun *runs, int n, bool whole)
 
 	for (int i = 0; i < n; i++)
 	{
-		int			count = 0;
+		ws_uint128	place = ws_entry_int(runs[i].first);
+		int			across = 0;	/* begin before the place, or there, and end after it */
+		int			around = 0;	/* begin before the place, and end after it */
 
 		for (int j = 0; j < n; j++)
-			count += ws_entry_int(runs[j].first) <= ws_entry_int(runs[i].first) &&
-				!ends_early(&runs[j], &runs[i], whole);
-		most = Max(most, count);
+		{
+			bool		ends = ends_early(&runs[j], &runs[i], whole);
+
+			across += ws_entry_int(runs[j].first) <= place && !ends;
+			around += ws_entry_int(runs[j].first) < place && !ends;
+		}
+		most = Max(most, Max(across, whole && is_one(&runs[i]) ? around + 1 : around));
 	}
 	return most;
 }
 
 static void
-divide(int n, uint64 span, bool whole)
+divide(int n, uint64 range, uint64 span, bool whole)
 {
 	WsRun		runs[MOST];
 	int			lengths[MOST];
@@ -55,7 +71,7 @@ divide(int n, uint64 span, bool whole)
 	memset(runs, 0, sizeof(runs));
 	for (int i = 0; i < n; i++)
 	{
-		uint64		first = next_random() % (100000 - span);
+		uint64		first = next_random() % (range - span);
 
 		runs[i].first = entry_of(first);
 		runs[i].last = entry_of(first + next_random() % span);
@@ -82,11 +98,15 @@ all(void *arg)
 
 		for (int s = 0; s < lengthof(spans); s++)
 		{
-			divide(1, spans[s], whole);
-			divide(2, spans[s], whole);
+			divide(1, 100000, spans[s], whole);
+			divide(2, 100000, spans[s], whole);
 			for (int i = 0; i < 20; i++)
-				divide(MOST - i, spans[s], whole);
+				divide(MOST - i, 100000, spans[s], whole);
 		}
+		/* few places: most runs meet, and many are one entry */
+		for (uint64 span = 1; span < 5; span++)
+			for (int i = 0; i < 20; i++)
+				divide(MOST - i, 12, span, whole);
 	}
 }
 
