@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  * dictionary.c - short codes for the values of a column whose comparison is dear.
  *
- * Text under libc, numeric, domains over them and types without an encoding are ordered by a function.
+ * Text under libc, domains over it and types without an encoding are ordered by a function.
  * Where such a column has few values, their order needs to be found out only once: each value gets a
  * *code*, an integer of a few bytes whose order is the values'.  It is found by the value's bytes,
  * without a comparison, for equal bytes are equal values.  The next column's bytes follow in the key.

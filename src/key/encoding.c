@@ -6,7 +6,7 @@
  * for the operator's declared input type tells which encoding is right.
  * That covers domains, varchar, and operator classes of other extensions
  * that reuse core's procedures.  Of whatever is unknown, SortSupport may abbreviate
- * values to 8 bytes (numeric, text under ICU collations), which go into the prefix.
+ * values to 8 bytes (text under ICU collations), which go into the prefix.
  *
  * Enums stay with the comparator: their OIDs are in the order of the labels only
  * as long as all are even, and ALTER TYPE ... ADD VALUE can add an odd one, which a
@@ -85,7 +85,7 @@ ws_comparison_encoding(Oid proc, Oid collation, int *width)
 		case F_BTTIDCMP:
 			FIXED(WS_ENC_TID, 6);
 		case F_NUMERIC_CMP:
-			FIXED(WS_ENC_NUMERIC, 8);
+			return WS_ENC_NUMERIC;
 		case F_BYTEACMP:
 			return WS_ENC_BYTEA;
 		case F_BITCMP:
@@ -163,18 +163,16 @@ ws_find_abbreviation(WsKeyColumn *col, Oid sortop, Oid collation)
 	SortSupport ssup = palloc0(sizeof(SortSupportData));
 
 	ws_init_sort_support(ssup, col->attno, sortop, collation, col->nulls_first, true);
-	if (ssup->abbrev_converter == NULL ||
-		(col->encoding != WS_ENC_NUMERIC && ssup->comparator != ssup_datum_unsigned_cmp))
+	if (ssup->abbrev_converter == NULL || ssup->comparator != ssup_datum_unsigned_cmp)
 	{
 		col->encoding = WS_ENC_NONE;
 		col->width = 0;
 		return;
 	}
-	if (col->encoding != WS_ENC_NUMERIC)
-		col->encoding = WS_ENC_ABBREVIATED;
+	col->encoding = WS_ENC_ABBREVIATED;
 	col->width = sizeof(Datum);
 	col->abbreviate = ssup;
-	if (col->encoding == WS_ENC_ABBREVIATED && ws_key_is_text(sortop, &col->padded) &&
+	if (ws_key_is_text(sortop, &col->padded) &&
 		(col->icu = ws_icu_create(collation)) != NULL)
 	{
 		ssup->abbrev_converter = ws_icu_abbreviate;

@@ -109,7 +109,6 @@ fixed_bits(const WsKeyColumn *col, Datum value)
 					ItemPointerGetOffsetNumberNoCheck(tid);
 			}
 		case WS_ENC_ABBREVIATED:
-		case WS_ENC_NUMERIC:
 			return ws_key_abbreviation(col, value);
 		default:
 			return 0;

@@ -49,7 +49,6 @@ typedef enum WsEncoding
 	WS_ENC_INTERVAL,
 	WS_ENC_TID,
 	WS_ENC_ABBREVIATED,			/* SortSupport's abbreviated key, then comparator */
-	WS_ENC_NUMERIC,				/* the same, for numeric, whose order is reversed */
 	WS_ENC_TRANSFORMED,			/* a guess at text's order, to be verified */
 	WS_ENC_LETTERS,				/* text under ICU whose letters tell its order */
 	WS_ENC_TEXT,				/* text, varchar under a C-like collation */
@@ -57,7 +56,8 @@ typedef enum WsEncoding
 	WS_ENC_NAME,
 	WS_ENC_BYTEA,
 	WS_ENC_BIT,					/* also varbit */
-	WS_ENC_INET					/* also cidr */
+	WS_ENC_INET,				/* also cidr */
+	WS_ENC_NUMERIC
 } WsEncoding;
 
 typedef struct WsKeyColumn
@@ -105,13 +105,12 @@ typedef struct WsKeySpec
 static inline bool
 ws_encoding_partial(WsEncoding encoding)
 {
-	return encoding == WS_ENC_NONE || encoding == WS_ENC_ABBREVIATED ||
-		encoding == WS_ENC_NUMERIC || encoding == WS_ENC_TRANSFORMED;
+	return encoding == WS_ENC_NONE || encoding == WS_ENC_ABBREVIATED || encoding == WS_ENC_TRANSFORMED;
 }
 
 /*
  * Can a null be told from every value by its first byte, 0 or 255?  An inet begins
- * with its family.  Text in UTF-8 has no byte 255, but the empty one begins with
+ * with its family, and a numeric with its class.  Text in UTF-8 has no byte 255, but the empty one begins with
  * its terminator: 0 is only free where it is inverted.
  */
 static inline bool
@@ -120,6 +119,7 @@ ws_null_apart(WsEncoding encoding, bool nulls_first, bool descending, bool utf8)
 	switch (encoding)
 	{
 		case WS_ENC_INET:
+		case WS_ENC_NUMERIC:
 			return true;
 		case WS_ENC_TEXT:
 		case WS_ENC_BPCHAR:
@@ -204,10 +204,7 @@ ws_first_null(const WsKeyColumn *col, bool isnull)
 static inline uint64
 ws_key_abbreviation(const WsKeyColumn *col, Datum value)
 {
-	uint64		key = (uint64) col->abbreviate->abbrev_converter(value, col->abbreviate);
-
-	/* numeric's is signed, and the greatest comes first */
-	return col->encoding == WS_ENC_NUMERIC ? ~(key ^ UINT64CONST(1) << 63) : key;
+	return (uint64) col->abbreviate->abbrev_converter(value, col->abbreviate);
 }
 
 /* Key bytes behind a prefix that merges look at, before they leave a tie to the comparators. */
@@ -484,6 +481,10 @@ extern Size ws_key_certain_bytes(const WsKeySpec *spec, const Datum *values, con
 extern Size ws_key_window(const WsKeySpec *spec, const Datum *values,
 						  const bool *isnull, Size skip, uint8 out[WS_PREFIX_BYTES]);
 extern WsEntry ws_key_window_entry(const uint8 window[WS_PREFIX_BYTES], uint64 pointer);
+
+/* ---- numeric.c: pure ---- */
+extern Size ws_numeric_bytes(const uint8 *value, Size n, Size skip, Size wanted, uint8 *out);
+extern int	ws_numeric_end(const uint8 *bytes, int n, int pos, uint8 invert);
 
 /* ---- told.c: pure ---- */
 typedef struct WsTold

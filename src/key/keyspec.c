@@ -3,7 +3,7 @@
  *
  * The type of a column leads to its encoding (encoding.c).  Whatever is unknown is sorted by its own
  * comparator, so that no type is refused; if values can be abbreviated to 8 bytes, by core's
- * SortSupport (numeric, text under ICU collations) or here (nested.c), these go
+ * SortSupport (text under ICU collations) or here (nested.c), these go
  * into the prefix, and the comparator settles ties only.
  *-------------------------------------------------------------------------
  */

@@ -19,9 +19,10 @@
  *	bit, varbit			their bytes as bytea, then how many bits of the last count
  *	inet, cidr			family, network address, netmask's bits, then the
  *						address from the byte that the netmask ends in
+ *	numeric				its weight and its digits (numeric.c)
  *	text under libc		strxfrm's bytes, which are a guess (transform.c)
  *	text under ICU		places of its letters, an end, its cases (letters.c), or as
- *	numeric				core's abbreviated key (SortSupport), which is not decisive on ties
+ *						core's abbreviated key (SortSupport), which is not decisive on ties
  *	arrays, ranges,		one of the same kind (nested.c)
  *	multiranges, jsonb
  *	any of these	in front of that, or instead of it, a code (dictionary.c)
@@ -316,6 +317,20 @@ put_letters(Window *w, const WsKeyColumn *col, Datum value)
 	return plain;
 }
 
+static void
+put_numeric(Window *w, const uint8 *value, Size n, uint8 invert)
+{
+	Size		from = w->skip > w->pos ? w->skip - w->pos : 0;
+	Size		wanted = w->end > w->pos + from ? w->end - w->pos - from : 0;
+	uint8	   *out = w->out + (w->pos + from - w->skip);
+
+	n = ws_numeric_bytes(value, n, from, wanted, out);
+	if (invert != 0)
+		for (Size i = 0; i + from < Min(n, from + wanted); i++)
+			out[i] ^= invert;
+	w->pos += n;
+}
+
 /* Appends the code of a value, or that of a gap and the value's hint.  Is it a code of its own? */
 static bool
 put_code(Window *w, const WsKeyColumn *col, Datum value)
@@ -371,6 +386,8 @@ put_value(Window *w, const WsKeyColumn *col, Datum value, bool next_null)
 			put_bit(w, bytes, n, invert);
 		else if (col->encoding == WS_ENC_INET)
 			put_inet(w, (const inet_struct *) bytes, invert);
+		else if (col->encoding == WS_ENC_NUMERIC)
+			put_numeric(w, bytes, n, invert);
 		else
 		{
 			if (col->encoding == WS_ENC_BPCHAR)

@@ -180,6 +180,8 @@ ws_key_told(const WsKeySpec *spec, WsEntry entry)
 			pos += col->width;
 		else if (col->encoding == WS_ENC_INET)
 			pos = inet_end(&bytes, pos, invert);
+		else if (col->encoding == WS_ENC_NUMERIC)
+			pos = ws_numeric_end(bytes.at, bytes.n, pos, invert);
 		else if (col->letters != NULL)
 		{
 			bool		compared;

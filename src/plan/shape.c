@@ -231,14 +231,13 @@ share_of(const PathKey *first, List *pathkeys)
 				return COMPARATOR_SHARE;
 			/* of libc, or of ICU, whose sort keys core abbreviates */
 			return ws_transformable(ec->ec_collation) ? GUESS_SHARE : ICU_SHARE;
-		case WS_ENC_NUMERIC:
-			return ABBREVIATED_SHARE;
 		case WS_ENC_TEXT:
 		case WS_ENC_BPCHAR:
 		case WS_ENC_NAME:
 		case WS_ENC_BYTEA:
 		case WS_ENC_BIT:
 		case WS_ENC_INET:
+		case WS_ENC_NUMERIC:
 		case WS_ENC_INTERVAL:	/* fills the prefix, and has no room for a null byte */
 			return TEXT_SHARE;
 		default:

@@ -22,6 +22,9 @@
  */
 #define MOST_TIED		0.05
 
+/* Bytes of a numeric that are looked at: more than a prefix has. */
+#define MOST_OF_NUMERIC	((Size) 32)
+
 /* How the values of statistics become the bytes of a key, or nothing of the kind. */
 static bool
 has_bytes(WsEncoding encoding)
@@ -33,6 +36,7 @@ has_bytes(WsEncoding encoding)
 		case WS_ENC_BPCHAR:
 		case WS_ENC_NAME:
 		case WS_ENC_BYTEA:
+		case WS_ENC_NUMERIC:
 			return true;
 		default:
 			return false;
@@ -44,6 +48,7 @@ static const char *
 bytes_of(WsEncoding encoding, int width, Datum value, Size *length)
 {
 	struct varlena *string;
+	uint8	   *numeric;
 
 	switch (encoding)
 	{
@@ -53,6 +58,13 @@ bytes_of(WsEncoding encoding, int width, Datum value, Size *length)
 		case WS_ENC_NAME:
 			*length = strlen(NameStr(*DatumGetName(value)));
 			return NameStr(*DatumGetName(value));
+		case WS_ENC_NUMERIC:
+			string = PG_DETOAST_DATUM_PACKED(value);
+			numeric = palloc(MOST_OF_NUMERIC);
+			*length = ws_numeric_bytes((const uint8 *) VARDATA_ANY(string), VARSIZE_ANY_EXHDR(string), 0,
+									   MOST_OF_NUMERIC, numeric);
+			*length = Min(*length, MOST_OF_NUMERIC);
+			return (const char *) numeric;
 		default:
 			string = PG_DETOAST_DATUM_PACKED(value);
 			*length = VARSIZE_ANY_EXHDR(string);
@@ -69,6 +81,7 @@ bytes_in_key(WsEncoding encoding, const char *bytes, Size length)
 	switch (encoding)
 	{
 		case WS_ENC_BYTES:
+		case WS_ENC_NUMERIC:
 			return length;
 		case WS_ENC_BYTEA:
 			for (Size i = 0; i < length; i++)

@@ -80,9 +80,12 @@ fault('a strange text is not noted', FILE, 'l->strange = l->spec->guess = true;'
 # --- key/normalize.c: strings and the rest -------------------------------------
 
 FILE = 'key/normalize.c'
-fault('numeric sign', 'key/key.h',
-      'return col->encoding == WS_ENC_NUMERIC ? ~(key ^ UINT64CONST(1) << 63) : key;',
-      'return col->encoding == WS_ENC_NUMERIC ? ~key : key;', 'sql:types')
+fault('numeric weight of no class', 'key/numeric.c', 'if (abs(weight) <= MOST_WEIGHT)',
+      'if (abs(weight) <= MOST_WEIGHT + 1)', 'unit:test_key')
+fault('numeric goes on', 'key/numeric.c', ' * 2 + (d + 1 < ndigits));', ' * 2 + (d + 2 < ndigits));', 'unit:test_key')
+fault('numeric zeros in front', 'key/numeric.c', 'ndigits--, weight--)', 'ndigits--)', 'unit:test_key')
+fault('numeric end of a negative', 'key/numeric.c', 'last = (class < CLASS_ZERO) ^ (invert & 1);',
+      'last = invert & 1;', 'unit:test_key')
 fault('null byte turned round', 'key/key.h', 'return isnull != col->nulls_first;',
       'return isnull == col->nulls_first;', 'unit:test_key')
 fault('null apart turned round', 'key/key.h', 'return col->nulls_first ? 0 : 0xFF;',

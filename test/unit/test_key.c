@@ -481,6 +481,102 @@ random_uuid(void)
 	return PointerGetDatum(u);
 }
 
+/* A numeric as core stores it: its parts, which cmp_numeric compares, and the bytes. */
+typedef struct Number
+{
+	int			special;		/* -1 and 1: infinities, 2: NaN */
+	bool		negative;
+	int			weight;
+	int			n;
+	uint16		digits[8];
+} Number;
+
+/* In front of the stored value. */
+static const Number *
+number_of(Datum value)
+{
+	const Number *x;
+
+	memcpy(&x, DatumGetPointer(value) - sizeof(x), sizeof(x));
+	return x;
+}
+
+/* The digit that counts 10000 to the power of `power`. */
+static int
+digit_of(const Number *x, int power)
+{
+	int			i = x->weight - power;
+
+	return i >= 0 && i < x->n ? x->digits[i] : 0;
+}
+
+static int
+cmp_numeric(Datum a, Datum b)
+{
+	const Number *x = number_of(a);
+	const Number *y = number_of(b);
+	int			most = Max(x->weight, y->weight);
+	int			least = Min(x->weight - x->n, y->weight - y->n);
+
+	if (x->special != 0 || y->special != 0)
+		return x->special - y->special;
+	for (int power = most; power >= least; power--)
+	{
+		int			dx = digit_of(x, power) * (x->negative ? -1 : 1);
+		int			dy = digit_of(y, power) * (y->negative ? -1 : 1);
+
+		if (dx != dy)
+			return dx - dy;
+		/* between the digits of both there are none */
+		if (power < x->weight - x->n && power > y->weight)
+			power = y->weight + 1;
+		if (power < y->weight - y->n && power > x->weight)
+			power = x->weight + 1;
+	}
+	return 0;
+}
+
+static Datum
+random_numeric(void)
+{
+	static const int weights[] = {0, 0, 0, 1, -1, 2, 60, 61, 62, 63, -60, -61, -62, -64, 64, -65, 300, -300,
+	PG_INT16_MAX, -5000};
+	Number	   *x = calloc(1, sizeof(Number));
+	char	   *room = calloc(1, sizeof(x) + 32);
+	uint16		words[10];
+	int			n = 0;
+	Datum		value;
+
+	if (next_random() % 12 == 0)
+	{
+		x->special = (int[]) {-1, 1, 2}[next_random() % 3];
+		words[n++] = x->special == 2 ? 0xC000 : x->special == 1 ? 0xD000 : 0xF000;
+	}
+	else
+	{
+		x->negative = next_random() % 2;
+		x->weight = weights[next_random() % (next_random() % 2 ? 4 : lengthof(weights))];
+		x->n = (int) (next_random() % (next_random() % 2 ? 3 : lengthof(x->digits) + 1));
+		for (int i = 0; i < x->n; i++)
+			x->digits[i] = (uint16[]) {0, 1, 9999, 5000, (uint16) (next_random() % 10000)}[next_random() % 5];
+		if (x->weight >= -64 && x->weight <= 63 && next_random() % 4)
+			words[n++] = (uint16) (0x8000 | (x->negative ? 0x2000 : 0) | (next_random() % 64) << 7 |
+								   (x->weight & 0x7F));
+		else
+		{
+			words[n++] = (uint16) ((x->negative ? 0x4000 : 0) | next_random() % 100);
+			words[n++] = (uint16) x->weight;
+		}
+		memcpy(words + n, x->digits, x->n * sizeof(uint16));
+		n += x->n;
+	}
+	memcpy(room, &x, sizeof(x));
+	room += sizeof(x);
+	value = (next_random() % 2 ? long_varlena : short_varlena) ((char *) words, n * 2);
+	memcpy(room, DatumGetPointer(value), VARSIZE_ANY(DatumGetPointer(value)));
+	return PointerGetDatum(room);
+}
+
 static const struct Kind
 {
 	const char *name;
@@ -498,6 +594,7 @@ static const struct Kind
 	{"name of few letters", WS_ENC_NAME, 0, cmp_name, random_name},
 	{"int4 of few values", WS_ENC_INT4, 4, cmp_int4, random_int4},
 	{"uuid of few bytes", WS_ENC_BYTES, 16, cmp_uuid, random_uuid},
+	{"numeric", WS_ENC_NUMERIC, 0, cmp_numeric, random_numeric},
 };
 
 /* Two or three columns of these kinds, in one key. */
