@@ -6,7 +6,7 @@
  * that gives equal bytes to identical values only: integers and the like.
  * Floats have two zeros, texts have lengths of their own.
  *
- * Pure: the inverse of ws_key_entry (normalize.c).
+ * Pure: the inverse of ws_key_entry (prefix.c).
  *-------------------------------------------------------------------------
  */
 #include "key/key.h"

@@ -124,7 +124,7 @@ ws_key_width_add(WsKeyWidth *all, Oid sortop, Oid collation, bool notnull)
 	int			width;
 	WsEncoding	encoding = ws_key_encoding(sortop, collation, &descending, &width);
 
-	all->fixed = all->fixed && width > 0 && !ws_encoding_partial(encoding);
+	all->fixed = all->fixed && width > 0;
 	all->decodable = all->decodable && ws_encoding_decodable(encoding);
 	all->bytes += width + (notnull ? 0 : 1);
 }

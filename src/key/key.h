@@ -105,13 +105,14 @@ typedef struct WsKeySpec
 static inline bool
 ws_encoding_partial(WsEncoding encoding)
 {
-	return encoding == WS_ENC_NONE || encoding == WS_ENC_ABBREVIATED || encoding == WS_ENC_TRANSFORMED;
+	return encoding == WS_ENC_NONE || encoding == WS_ENC_ABBREVIATED ||
+		encoding == WS_ENC_TRANSFORMED;
 }
 
 /*
- * Can a null be told from every value by its first byte, 0 or 255?  An inet begins
- * with its family, and a numeric with its class.  Text in UTF-8 has no byte 255, but the empty one begins with
- * its terminator: 0 is only free where it is inverted.
+ * Can a null be told from every value by its first byte, 0 or 255?  An inet begins with its family, and a
+ * numeric with its class.  Text in UTF-8 has no byte 255, but the empty one begins with its terminator: 0 is
+ * only free where it is inverted.
  */
 static inline bool
 ws_null_apart(WsEncoding encoding, bool nulls_first, bool descending, bool utf8)
@@ -469,9 +470,7 @@ ws_inet_network_bytes(uint8 family, uint8 bits)
 	return Min(bits / BITS_PER_BYTE, ws_inet_address_bytes(family));
 }
 
-extern WsEntry ws_key_entry(const WsKeySpec *spec, const Datum *values,
-							const bool *isnull, uint64 pointer);
-extern void ws_key_look(const WsKeySpec *spec, const Datum *values, const bool *isnull);
+extern void ws_unexpected_null(void);
 extern ws_uint128 ws_value_bits(const WsKeyColumn *col, Datum value);
 extern Size ws_value_bytes(const WsKeyColumn *col, Datum value, Size n, uint8 *out);
 extern Size ws_key_bytes(const WsKeySpec *spec, const Datum *values, const bool *isnull, Size skip,
@@ -480,10 +479,19 @@ extern Size ws_key_certain_bytes(const WsKeySpec *spec, const Datum *values, con
 								 Size n, uint8 *out);
 extern Size ws_key_window(const WsKeySpec *spec, const Datum *values,
 						  const bool *isnull, Size skip, uint8 out[WS_PREFIX_BYTES]);
+extern Size ws_key_bytes_behind(const WsKeySpec *spec, int from, const Datum *values, const bool *isnull,
+								Size n, uint8 *out);
+
+/* ---- prefix.c: pure ---- */
+extern WsEntry ws_key_entry(const WsKeySpec *spec, const Datum *values,
+							const bool *isnull, uint64 pointer);
 extern WsEntry ws_key_window_entry(const uint8 window[WS_PREFIX_BYTES], uint64 pointer);
+extern void ws_key_look(const WsKeySpec *spec, const Datum *values, const bool *isnull);
 
 /* ---- numeric.c: pure ---- */
-extern Size ws_numeric_bytes(const uint8 *value, Size n, Size skip, Size wanted, uint8 *out);
+extern ws_uint128 ws_numeric_bits(const uint8 *value, Size n, bool descending, Size *all);
+extern Size ws_numeric_bytes(const uint8 *value, Size n, uint8 invert, Size skip, Size wanted,
+							 uint8 *out);
 extern int	ws_numeric_end(const uint8 *bytes, int n, int pos, uint8 invert);
 
 /* ---- told.c: pure ---- */

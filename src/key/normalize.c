@@ -41,9 +41,9 @@
 #include "key/fixed.h"
 #include "port/pg_bswap.h"
 
-/* The planner was wrong, or the table violates its constraint. */
-static void
-unexpected_null(void)
+/* Of a column that is known to hold no null: the planner was wrong, or the table violates its constraint. */
+void
+ws_unexpected_null(void)
 {
 	elog(ERROR, "null value in a sort column that is declared NOT NULL");
 }
@@ -56,52 +56,6 @@ invalid_text(void)
 			(errcode(ERRCODE_CHARACTER_NOT_IN_REPERTOIRE),
 			 errmsg("invalid byte sequence for encoding \"UTF8\": 0xff"),
 			 errdetail("A sort met it at the beginning of a text, where no valid text has it.")));
-}
-
-/* An exact key, left-justified in the 80 bits of a prefix. */
-static inline ws_uint128
-exact_prefix(const WsKeySpec *spec, const Datum *values, const bool *isnull)
-{
-	ws_uint128	prefix = 0;
-
-	for (int i = 0; i < spec->ncols; i++)
-	{
-		const WsKeyColumn *col = &spec->cols[i];
-		int			att = col->attno - 1;
-		int			bits = col->width * 8;
-
-		if (!col->notnull)
-			prefix = (prefix << 8) | ws_null_byte(col, isnull[att]);
-		prefix <<= bits;
-		if (!isnull[att])
-		{
-			ws_uint128	v = fixed_bits(col, values[att]);
-
-			if (col->descending)
-				v ^= ((ws_uint128) 1 << bits) - 1;
-			prefix |= v;
-		}
-		else if (unlikely(col->notnull))
-			unexpected_null();
-	}
-	return prefix << (8 * (WS_PREFIX_BYTES - spec->exact_bytes));
-}
-
-/*
- * The prefix if the first column, which is not null, decides all of it (ws_first_alone):
- * no loop over columns or bytes.
- */
-static inline ws_uint128
-first_prefix(const WsKeyColumn *col, Datum value)
-{
-	int			bits = col->width * 8;
-	int			left = ws_first_bits(col);
-	ws_uint128	prefix = ws_first_null(col, false);
-	ws_uint128	v = fixed_bits(col, value);
-
-	if (col->descending)
-		v ^= ~(ws_uint128) 0 >> (128 - bits);
-	return prefix | (bits <= left ? v << (left - bits) : v >> (bits - left));
 }
 
 /* Where in the key we are, and which of its bytes are wanted. */
@@ -322,13 +276,8 @@ put_numeric(Window *w, const uint8 *value, Size n, uint8 invert)
 {
 	Size		from = w->skip > w->pos ? w->skip - w->pos : 0;
 	Size		wanted = w->end > w->pos + from ? w->end - w->pos - from : 0;
-	uint8	   *out = w->out + (w->pos + from - w->skip);
 
-	n = ws_numeric_bytes(value, n, from, wanted, out);
-	if (invert != 0)
-		for (Size i = 0; i + from < Min(n, from + wanted); i++)
-			out[i] ^= invert;
-	w->pos += n;
+	w->pos += ws_numeric_bytes(value, n, invert, from, wanted, w->out + (w->pos + from - w->skip));
 }
 
 /* Appends the code of a value, or that of a gap and the value's hint.  Is it a code of its own? */
@@ -447,7 +396,7 @@ key_bytes(const WsKeySpec *spec, int from, const Datum *values, const bool *isnu
 		if (isnull[att])
 		{
 			if (unlikely(col->notnull))
-				unexpected_null();
+				ws_unexpected_null();
 			continue;
 		}
 		if (col->dictionary != NULL)
@@ -509,98 +458,10 @@ ws_key_window(const WsKeySpec *spec, const Datum *values, const bool *isnull,
 	return key_bytes(spec, 0, values, isnull, skip, WS_PREFIX_BYTES, out, false);
 }
 
-/* A window of key bytes as a prefix. */
-static inline ws_uint128
-window_prefix(const uint8 window[WS_PREFIX_BYTES])
+/* The bytes that the columns from number `from` on have in a key, as ws_key_bytes writes them. */
+Size
+ws_key_bytes_behind(const WsKeySpec *spec, int from, const Datum *values, const bool *isnull, Size n,
+					uint8 *out)
 {
-	ws_uint128	prefix = 0;
-
-	for (int i = 0; i < WS_PREFIX_BYTES; i++)
-		prefix = (prefix << 8) | window[i];
-	return prefix;
-}
-
-/* The entry of a window of key bytes. */
-WsEntry
-ws_key_window_entry(const uint8 window[WS_PREFIX_BYTES], uint64 pointer)
-{
-	return ws_entry_make(window_prefix(window), pointer);
-}
-
-/* A prefix of codes from ranges, and of the bytes of the columns that have none. */
-static inline ws_uint128
-ranged_prefix(const WsKeySpec *spec, const Datum *values, const bool *isnull)
-{
-	WsRanges   *r = spec->ranges;
-	ws_uint128	prefix = 0;
-	int			left = WS_PREFIX_BYTES * BITS_PER_BYTE;
-	uint8		window[WS_PREFIX_BYTES];
-
-	for (int i = 0; i < r->ncols; i++)
-	{
-		const WsRange *range = &r->range[i];
-		int			att = spec->cols[i].attno - 1;
-		int			bits = range->escape;
-		ws_uint128	code = range->null;
-
-		if (!isnull[att])
-			code = ws_range_code(range, (uint64) fixed_bits(&spec->cols[i], values[att]), &bits);
-		else if (unlikely(spec->cols[i].notnull))
-			unexpected_null();
-		if (unlikely(bits > left))
-		{
-			r->cut = true;
-			return prefix << left | code >> (bits - left);
-		}
-		prefix = prefix << bits | code;
-		left -= bits;
-	}
-	if (r->all || left == 0)
-		return prefix << left;
-	(void) key_bytes(spec, r->ncols, values, isnull, 0, WS_PREFIX_BYTES, window, false);
-	return prefix << left | window_prefix(window) >> (WS_PREFIX_BYTES * BITS_PER_BYTE - left);
-}
-
-/* Looks at a row's texts whose letters are to tell their order. */
-void
-ws_key_look(const WsKeySpec *spec, const Datum *values, const bool *isnull)
-{
-	for (int i = 0; i < spec->ncols; i++)
-	{
-		const WsKeyColumn *col = &spec->cols[i];
-
-		if (col->letters != NULL && !isnull[col->attno - 1])
-			ws_letters_look(col, values[col->attno - 1]);
-	}
-}
-
-/*
- * The entry of a row: its prefix, which is the first WS_PREFIX_BYTES bytes of its key, or a code of what
- * it begins with and what follows, or codes of its first columns; and `pointer`, which must fit 48 bits.
- */
-WsEntry
-ws_key_entry(const WsKeySpec *spec, const Datum *values, const bool *isnull,
-			 uint64 pointer)
-{
-	uint8		window[WS_PREFIX_BYTES];
-
-	/* the bytes of some texts are not asked for, but they are compared by their letters */
-	if (unlikely(spec->lettered) && (spec->ncols > 1 || spec->ranges != NULL))
-		ws_key_look(spec, values, isnull);
-	if (spec->first_alone && likely(!isnull[spec->cols[0].attno - 1]))
-		return ws_entry_make(first_prefix(&spec->cols[0], values[spec->cols[0].attno - 1]), pointer);
-	if (spec->exact)
-		return ws_entry_make(exact_prefix(spec, values, isnull), pointer);
-	if (spec->ranges != NULL)
-		return ws_entry_make(ranged_prefix(spec, values, isnull), pointer);
-	if (spec->beginnings != NULL)
-	{
-		uint8		key[WS_BEGINNING + WS_BEHIND_CODE];
-
-		(void) key_bytes(spec, 0, values, isnull, 0, ws_beginnings_reach(spec->beginnings), key,
-						 false);
-		return ws_entry_make(ws_beginnings_prefix(spec->beginnings, key), pointer);
-	}
-	(void) ws_key_window(spec, values, isnull, 0, window);
-	return ws_key_window_entry(window, pointer);
+	return key_bytes(spec, from, values, isnull, 0, n, out, false);
 }

@@ -10,9 +10,9 @@
  *
  * Of two positive values the one with the greater weight is the greater one; then the one with the greater
  * digit where they first differ; then the one that goes on.  A negative value has the bytes of its opposite,
- * inverted.  So bytes are in the order of numeric_cmp, equal values have equal bytes (of 1.0 and 1.00 only the
- * display scale differs, which does not count), and no value's bytes begin another's.  An amount of money
- * below 100 million has seven bytes.  No value's begin with 0 or 255, so that these can be a null's.
+ * inverted.  So bytes are in the order of numeric_cmp, equal values have equal bytes (1.0 and 1.00 differ in
+ * the display scale, which does not count), and no value's bytes begin another's.  An amount of money below
+ * 100 million has seven bytes.  No value's begin with 0 or 255, so that these can be a null's.
  *
  * The layout of stored values is not in PostgreSQL's headers, but it is on its disks, and the same since 9.1
  * (14 for infinities): src/backend/utils/adt/numeric.c describes it.
@@ -23,7 +23,6 @@
 #include "key/key.h"
 
 /* ---- stored values: a header of two bytes, perhaps the weight, and the digits ---- */
-#define BASE			10000	/* digits are less */
 #define KIND_BITS		0xC000
 #define KIND_NEGATIVE	0x4000	/* of long ones */
 #define KIND_SPECIAL	0xC000
@@ -33,6 +32,7 @@
 #define SHORT_BIT		0x8000	/* the weight is in the header */
 #define SHORT_NEGATIVE	0x2000
 #define SHORT_WEIGHT	0x007F	/* in two's complement */
+#define SHORT_SIGN		0x0040	/* of the weight */
 
 /* ---- classes; a negative value's are inverted, as all its bytes ---- */
 #define CLASS_MINUS		0x01	/* infinity */
@@ -44,12 +44,15 @@
 #define NEGATIVE(byte)	((uint8) (0xFE - (byte)))
 #define MOST_WEIGHT		61		/* that has a class, and of negative weights the least */
 
-/* Bytes in front of the digits. */
-typedef struct Head
+/* What there is of a numeric: the bytes in front of its digits, and these. */
+typedef struct Digits
 {
-	uint8		bytes[3];
-	int			n;
-} Head;
+	uint8		head[3];
+	int			nhead;
+	bool		negative;
+	const uint8 *digits;
+	Size		ndigits;
+} Digits;
 
 static inline uint16
 word_at(const uint8 *bytes)
@@ -60,86 +63,138 @@ word_at(const uint8 *bytes)
 	return word;
 }
 
-static inline Head
-head_of(int weight)
+/* What is special has no digits, but a class. */
+static inline void
+set_special(Digits *parts, uint16 header)
 {
-	Head		head = {.n = 1};
+	header &= SPECIAL_BITS;
+	parts->head[0] = header == SPECIAL_PLUS ? CLASS_PLUS : header == SPECIAL_MINUS ? CLASS_MINUS : CLASS_NAN;
+}
 
-	if (abs(weight) <= MOST_WEIGHT)
-		head.bytes[0] = (uint8) (CLASS_FIRST + 1 + MOST_WEIGHT + weight);
+static inline void
+set_weight(Digits *parts, int weight)
+{
+	if (likely(abs(weight) <= MOST_WEIGHT))
+		parts->head[0] = (uint8) (CLASS_FIRST + 1 + MOST_WEIGHT + weight);
 	else
 	{
 		uint16		place = (uint16) (weight - PG_INT16_MIN);
 
-		head.bytes[0] = weight < 0 ? CLASS_FIRST : CLASS_LAST;
-		head.bytes[1] = place >> 8;
-		head.bytes[2] = (uint8) place;
-		head.n = 3;
+		parts->head[0] = weight < 0 ? CLASS_FIRST : CLASS_LAST;
+		parts->head[1] = place >> 8;
+		parts->head[2] = (uint8) place;
+		parts->nhead = 3;
 	}
-	return head;
 }
 
-/*
- * Writes the key bytes skip .. skip + wanted - 1 of a numeric, whose n bytes behind its varlena header are at
- * `value`, to `out`, as far as there are that many.  Returns how many there are in all.
- */
-Size
-ws_numeric_bytes(const uint8 *value, Size n, Size skip, Size wanted, uint8 *out)
+/* Of a numeric whose n bytes behind its varlena header are at `value`. */
+static inline Digits
+parts_of(const uint8 *value, Size n)
 {
 	uint16		header = word_at(value);
-	const uint8 *digits = value + sizeof(header);
-	bool		negative = (header & SHORT_NEGATIVE) != 0;
-	int			weight = (header & SHORT_WEIGHT) - (header & (SHORT_WEIGHT + 1) / 2 ? SHORT_WEIGHT + 1 : 0);
-	Head		head = {.bytes = {CLASS_ZERO}, .n = 1};
-	Size		ndigits;
-	Size		end;
-	Size		i = skip;
+	Digits		parts = {.head = {CLASS_ZERO}, .nhead = 1, .digits = value + sizeof(header)};
+	int			weight;
 
-	if ((header & KIND_BITS) == KIND_SPECIAL)
+	if (likely((header & KIND_BITS) == SHORT_BIT))
 	{
-		header &= SPECIAL_BITS;
-		if (skip == 0 && wanted > 0)
-			out[0] = header == SPECIAL_PLUS ? CLASS_PLUS : header == SPECIAL_MINUS ? CLASS_MINUS : CLASS_NAN;
-		return 1;
+		parts.negative = (header & SHORT_NEGATIVE) != 0;
+		weight = (header & SHORT_WEIGHT) - (header & SHORT_SIGN ? SHORT_WEIGHT + 1 : 0);
 	}
-	if ((header & SHORT_BIT) == 0)
+	else if ((header & KIND_BITS) == KIND_SPECIAL)
 	{
-		negative = (header & KIND_BITS) == KIND_NEGATIVE;
-		weight = (int16) word_at(digits);
-		digits += sizeof(int16);
+		set_special(&parts, header);
+		return parts;
 	}
-	ndigits = (value + n - digits) / sizeof(uint16);
-	/* core compares values without the zeros that it does not store */
-	for (; ndigits > 0 && unlikely(word_at(digits) == 0); ndigits--, weight--)
-		digits += sizeof(uint16);
-	while (ndigits > 0 && unlikely(word_at(digits + (ndigits - 1) * sizeof(uint16)) == 0))
-		ndigits--;
-	if (ndigits > 0)
-		head = head_of(weight);
 	else
-		negative = false;
-
-	end = Min(skip + wanted, head.n + ndigits * sizeof(uint16));
-	for (; i < end && i < (Size) head.n; i++)
-		out[i - skip] = negative ? i == 0 ? NEGATIVE(head.bytes[0]) : 0xFF ^ head.bytes[i] : head.bytes[i];
-	while (i < end)
 	{
-		Size		d = (i - head.n) / sizeof(uint16);
-		uint16		digit = (uint16) (word_at(digits + d * sizeof(uint16)) * 2 + (d + 1 < ndigits));
-
-		if (negative)
-			digit = ~digit;
-		if ((i - head.n) % sizeof(uint16) == 0)
-			out[i++ - skip] = digit >> 8;
-		if (i < end)
-			out[i++ - skip] = (uint8) digit;
+		parts.negative = (header & KIND_BITS) == KIND_NEGATIVE;
+		weight = (int16) word_at(parts.digits);
+		parts.digits += sizeof(int16);
 	}
-	return head.n + ndigits * sizeof(uint16);
+	parts.ndigits = (value + n - parts.digits) / sizeof(uint16);
+	/* core compares values without the zeros at their ends, which it does not store */
+	for (; parts.ndigits > 0 && unlikely(word_at(parts.digits) == 0); parts.ndigits--, weight--)
+		parts.digits += sizeof(uint16);
+	while (parts.ndigits > 0 && unlikely(word_at(parts.digits + (parts.ndigits - 1) * sizeof(uint16)) == 0))
+		parts.ndigits--;
+	if (likely(parts.ndigits > 0))
+		set_weight(&parts, weight);
+	else
+		parts.negative = false;
+	return parts;
+}
+
+/* Digit number d, and whether another one follows. */
+static inline uint16
+digit_of(const Digits *parts, Size d)
+{
+	return (uint16) (word_at(parts->digits + d * sizeof(uint16)) * 2 + (d + 1 < parts->ndigits));
+}
+
+/* The first 16 key bytes of a value, from the highest one on, with zeros behind them. */
+static inline ws_uint128
+first_bits(const Digits *parts, bool descending)
+{
+	int			left = 128 - 8 * parts->nhead;
+	ws_uint128	bits = (ws_uint128) parts->head[0] << 120;
+	bool		invert = parts->negative != descending;
+
+	if (unlikely(parts->nhead > 1))
+		bits |= (ws_uint128) parts->head[1] << 112 | (ws_uint128) parts->head[2] << 104;
+	for (Size d = 0; d < parts->ndigits && left > 0; d++, left -= 16)
+	{
+		ws_uint128	digit = digit_of(parts, d);
+
+		bits |= left >= 16 ? digit << (left - 16) : digit >> (16 - left);
+	}
+	/* so that no class is inverted to 0 or 255 */
+	if (parts->negative)
+		bits += (ws_uint128) 1 << 120;
+	return invert ? bits ^ (left > 0 ? ~(((ws_uint128) 1 << left) - 1) : ~(ws_uint128) 0) : bits;
 }
 
 /*
- * Where the key bytes of a numeric that begin at `pos`, of n bytes that are XORed with `invert`, end: n + 1 if
- * that is behind them.
+ * The first 16 key bytes of a numeric, whose n bytes behind its varlena header are at `value`, as an integer,
+ * with zeros behind them.  Sets *all to how many there are in all.
+ */
+ws_uint128
+ws_numeric_bits(const uint8 *value, Size n, bool descending, Size *all)
+{
+	Digits		parts = parts_of(value, n);
+
+	*all = parts.nhead + parts.ndigits * sizeof(uint16);
+	return first_bits(&parts, descending);
+}
+
+/*
+ * Writes the key bytes skip .. skip + wanted - 1 of a numeric, each XORed with `invert`, to `out`, as far as
+ * there are that many.  Returns how many there are in all.
+ */
+Size
+ws_numeric_bytes(const uint8 *value, Size n, uint8 invert, Size skip, Size wanted, uint8 *out)
+{
+	Digits		parts = parts_of(value, n);
+	Size		all = parts.nhead + parts.ndigits * sizeof(uint16);
+	Size		end = Min(skip + wanted, all);
+	ws_uint128	bits = first_bits(&parts, invert != 0);
+	Size		i = skip;
+
+	for (; i < end && i < sizeof(bits); i++)
+		out[i - skip] = (uint8) (bits >> (120 - 8 * i));
+	if (parts.negative)
+		invert ^= 0xFF;
+	for (; i < end; i++)
+	{
+		uint16		digit = digit_of(&parts, (i - parts.nhead) / sizeof(uint16));
+
+		out[i - skip] = ((i - parts.nhead) % sizeof(uint16) == 0 ? digit >> 8 : (uint8) digit) ^ invert;
+	}
+	return all;
+}
+
+/*
+ * Where the key bytes of a numeric that begin at `pos`, of n bytes that are XORed with `invert`, end: n + 1
+ * if that is behind them.
  */
 int
 ws_numeric_end(const uint8 *bytes, int n, int pos, uint8 invert)

@@ -61,7 +61,7 @@ bytes_of(WsEncoding encoding, int width, Datum value, Size *length)
 		case WS_ENC_NUMERIC:
 			string = PG_DETOAST_DATUM_PACKED(value);
 			numeric = palloc(MOST_OF_NUMERIC);
-			*length = ws_numeric_bytes((const uint8 *) VARDATA_ANY(string), VARSIZE_ANY_EXHDR(string), 0,
+			*length = ws_numeric_bytes((const uint8 *) VARDATA_ANY(string), VARSIZE_ANY_EXHDR(string), 0, 0,
 									   MOST_OF_NUMERIC, numeric);
 			*length = Min(*length, MOST_OF_NUMERIC);
 			return (const char *) numeric;

@@ -94,7 +94,7 @@ ws_chain_runs(WsRun *runs, int n, bool whole, int *lengths)
 	qsort(ends, n, sizeof(RunEnd), compare_ends);
 	for (int i = 0; i < n; i++)
 	{
-		/* whatever ends before this one has been seen: it begins before, too, or is the same entry all over */
+		/* whatever ends before this one has been seen: it begins before, too, or is that one entry */
 		while (e < n && ends[e].run < i && ends_before(ends[e].last, runs[i].first, whole))
 			ended[nended++] = ends[e++].run;
 		next[i] = -1;

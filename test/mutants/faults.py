@@ -80,21 +80,30 @@ fault('a strange text is not noted', FILE, 'l->strange = l->spec->guess = true;'
 # --- key/normalize.c: strings and the rest -------------------------------------
 
 FILE = 'key/normalize.c'
-fault('numeric weight of no class', 'key/numeric.c', 'if (abs(weight) <= MOST_WEIGHT)',
-      'if (abs(weight) <= MOST_WEIGHT + 1)', 'unit:test_key')
-fault('numeric goes on', 'key/numeric.c', ' * 2 + (d + 1 < ndigits));', ' * 2 + (d + 2 < ndigits));', 'unit:test_key')
-fault('numeric zeros in front', 'key/numeric.c', 'ndigits--, weight--)', 'ndigits--)', 'unit:test_key')
+fault('numeric weight of no class', 'key/numeric.c', 'if (likely(abs(weight) <= MOST_WEIGHT))',
+      'if (likely(abs(weight) <= MOST_WEIGHT + 1))', 'unit:test_key')
+fault('numeric goes on', 'key/numeric.c',
+      'return (uint16) (word_at(parts->digits + d * sizeof(uint16)) * 2 + (d + 1 < parts->ndigits));',
+      'return (uint16) (word_at(parts->digits + d * sizeof(uint16)) * 2 + (d + 2 < parts->ndigits));',
+      'unit:test_key')
+fault('numeric zeros in front', 'key/numeric.c',
+      'for (; parts.ndigits > 0 && unlikely(word_at(parts.digits) == 0); parts.ndigits--, weight--)',
+      'for (; parts.ndigits > 0 && unlikely(word_at(parts.digits) == 0); parts.ndigits--)', 'unit:test_key')
+fault('numeric, negative and inverted', 'key/numeric.c', 'bool invert = parts->negative != descending;',
+      'bool invert = parts->negative || descending;', 'unit:test_key')
+fault('columns behind a numeric', 'key/prefix.c', 'return prefix | window_prefix(window) >> (n * BITS_PER_BYTE);',
+      'return prefix | window_prefix(window) >> ((n - 1) * BITS_PER_BYTE);', 'unit:test_key')
 fault('numeric end of a negative', 'key/numeric.c', 'last = (class < CLASS_ZERO) ^ (invert & 1);',
       'last = invert & 1;', 'unit:test_key')
 fault('null byte turned round', 'key/key.h', 'return isnull != col->nulls_first;',
       'return isnull == col->nulls_first;', 'unit:test_key')
 fault('null apart turned round', 'key/key.h', 'return col->nulls_first ? 0 : 0xFF;',
       'return col->nulls_first ? 0xFF : 0;', 'unit:test_key')
-fault('exact DESC inverts too little', FILE, 'v ^= ((ws_uint128) 1 << bits) - 1;',
+fault('exact DESC inverts too little', 'key/prefix.c', 'v ^= ((ws_uint128) 1 << bits) - 1;',
       'v ^= ((ws_uint128) 1 << (bits - 1)) - 1;', 'unit:test_key')
-fault('first DESC inverts too little', FILE, 'v ^= ~(ws_uint128) 0 >> (128 - bits);',
+fault('first DESC inverts too little', 'key/prefix.c', 'v ^= ~(ws_uint128) 0 >> (128 - bits);',
       'v ^= ~(ws_uint128) 0 >> (129 - bits);', 'unit:test_key')
-fault('exact key at the right', FILE, 'return prefix << (8 * (WS_PREFIX_BYTES - spec->exact_bytes));',
+fault('exact key at the right', 'key/prefix.c', 'return prefix << (8 * (WS_PREFIX_BYTES - spec->exact_bytes));',
       'return prefix;', 'unit:test_key sql:keys')
 fault('long DESC not inverted', FILE, 'word ^= eight_times(invert);', '{}',
       'unit:test_key')
@@ -158,8 +167,6 @@ fault('any collation is C', FILE, 'return ws_collation_is_bytes(collation) ? WS_
       'return WS_ENC_TEXT;', 'sql:types sql:multi')
 fault('null byte not counted', FILE, 'all->bytes += width + (notnull ? 0 : 1);', 'all->bytes += width;',
       'sql:keys')
-fault('numeric is exact', FILE, 'all->fixed = all->fixed && width > 0 && !ws_encoding_partial(encoding);',
-      'all->fixed = all->fixed && width > 0;', 'sql:edges')
 fault('exact keys too long', 'key/key.h', 'return all->fixed && all->bytes <= WS_PREFIX_BYTES;',
       'return all->fixed && all->bytes <= WS_PREFIX_BYTES + 1;', 'sql:edges')
 FILE = 'key/keyqueue.c'

@@ -131,6 +131,7 @@ ws_beginnings_expand(const WsBeginnings *b, ws_uint128 prefix, uint8 *key)
 }
 
 #include "../../src/key/normalize.c"
+#include "../../src/key/prefix.c"
 #include "../../src/key/numeric.c"
 #include "../../src/key/told.c"
 #include "../../src/key/guess.c"

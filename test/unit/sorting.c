@@ -24,6 +24,7 @@
 #include "../../src/file/async.c"
 #include "../../src/file/writer.c"
 #include "../../src/key/normalize.c"
+#include "../../src/key/prefix.c"
 #include "../../src/key/numeric.c"
 #include "../../src/key/told.c"
 #include "../../src/key/range.c"

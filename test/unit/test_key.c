@@ -503,7 +503,7 @@ number_of(Datum value)
 
 /* The digit that counts 10000 to the power of `power`. */
 static int
-digit_of(const Number *x, int power)
+digit_at(const Number *x, int power)
 {
 	int			i = x->weight - power;
 
@@ -522,8 +522,8 @@ cmp_numeric(Datum a, Datum b)
 		return x->special - y->special;
 	for (int power = most; power >= least; power--)
 	{
-		int			dx = digit_of(x, power) * (x->negative ? -1 : 1);
-		int			dy = digit_of(y, power) * (y->negative ? -1 : 1);
+		int			dx = digit_at(x, power) * (x->negative ? -1 : 1);
+		int			dy = digit_at(y, power) * (y->negative ? -1 : 1);
 
 		if (dx != dy)
 			return dx - dy;
