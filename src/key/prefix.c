@@ -1,0 +1,183 @@
+/*-------------------------------------------------------------------------
+ * prefix.c - the prefixes of rows, which entries are sorted by.
+ *
+ * A prefix is what a key begins with (normalize.c), or codes of it that the first rows of a sort have shown
+ * (range.c, beginnings.c).  The commonest keys are made without a loop over columns or bytes.
+ *
+ * Pure.
+ *-------------------------------------------------------------------------
+ */
+#include "key/text.h"
+
+#include "fmgr.h"
+#include "key/fixed.h"
+
+/* An exact key, left-justified in the 80 bits of a prefix. */
+static inline ws_uint128
+exact_prefix(const WsKeySpec *spec, const Datum *values, const bool *isnull)
+{
+	ws_uint128	prefix = 0;
+
+	for (int i = 0; i < spec->ncols; i++)
+	{
+		const WsKeyColumn *col = &spec->cols[i];
+		int			att = col->attno - 1;
+		int			bits = col->width * 8;
+
+		if (!col->notnull)
+			prefix = (prefix << 8) | ws_null_byte(col, isnull[att]);
+		prefix <<= bits;
+		if (!isnull[att])
+		{
+			ws_uint128	v = fixed_bits(col, values[att]);
+
+			if (col->descending)
+				v ^= ((ws_uint128) 1 << bits) - 1;
+			prefix |= v;
+		}
+		else if (unlikely(col->notnull))
+			ws_unexpected_null();
+	}
+	return prefix << (8 * (WS_PREFIX_BYTES - spec->exact_bytes));
+}
+
+/*
+ * The prefix if the first column, which is not null, decides all of it (ws_first_alone):
+ * no loop over columns or bytes.
+ */
+static inline ws_uint128
+first_prefix(const WsKeyColumn *col, Datum value)
+{
+	int			bits = col->width * 8;
+	int			left = ws_first_bits(col);
+	ws_uint128	prefix = ws_first_null(col, false);
+	ws_uint128	v = fixed_bits(col, value);
+
+	if (col->descending)
+		v ^= ~(ws_uint128) 0 >> (128 - bits);
+	return prefix | (bits <= left ? v << (left - bits) : v >> (bits - left));
+}
+
+/* A window of key bytes as a prefix. */
+static inline ws_uint128
+window_prefix(const uint8 window[WS_PREFIX_BYTES])
+{
+	ws_uint128	prefix = 0;
+
+	for (int i = 0; i < WS_PREFIX_BYTES; i++)
+		prefix = (prefix << 8) | window[i];
+	return prefix;
+}
+
+/* The entry of a window of key bytes. */
+WsEntry
+ws_key_window_entry(const uint8 window[WS_PREFIX_BYTES], uint64 pointer)
+{
+	return ws_entry_make(window_prefix(window), pointer);
+}
+
+/* A prefix of codes from ranges, and of the bytes of the columns that have none. */
+static inline ws_uint128
+ranged_prefix(const WsKeySpec *spec, const Datum *values, const bool *isnull)
+{
+	WsRanges   *r = spec->ranges;
+	ws_uint128	prefix = 0;
+	int			left = WS_PREFIX_BYTES * BITS_PER_BYTE;
+	uint8		window[WS_PREFIX_BYTES];
+
+	for (int i = 0; i < r->ncols; i++)
+	{
+		const WsRange *range = &r->range[i];
+		int			att = spec->cols[i].attno - 1;
+		int			bits = range->escape;
+		ws_uint128	code = range->null;
+
+		if (!isnull[att])
+			code = ws_range_code(range, (uint64) fixed_bits(&spec->cols[i], values[att]), &bits);
+		else if (unlikely(spec->cols[i].notnull))
+			ws_unexpected_null();
+		if (unlikely(bits > left))
+		{
+			r->cut = true;
+			return prefix << left | code >> (bits - left);
+		}
+		prefix = prefix << bits | code;
+		left -= bits;
+	}
+	if (r->all || left == 0)
+		return prefix << left;
+	(void) ws_key_bytes_behind(spec, r->ncols, values, isnull, WS_PREFIX_BYTES, window);
+	return prefix << left | window_prefix(window) >> (WS_PREFIX_BYTES * BITS_PER_BYTE - left);
+}
+
+/*
+ * The prefix if the first column is a numeric, which is not null: its bytes, and as many of the columns
+ * behind it as there is room for.
+ */
+static inline ws_uint128
+numeric_prefix(const WsKeySpec *spec, const Datum *values, const bool *isnull)
+{
+	const WsKeyColumn *col = &spec->cols[0];
+	Datum		value = values[col->attno - 1];
+	struct varlena *v = (struct varlena *) DatumGetPointer(value);
+	uint8		window[WS_PREFIX_BYTES];
+	ws_uint128	prefix;
+	Size		n;
+
+	if (unlikely(!VARATT_IS_SHORT(v)))
+		v = PG_DETOAST_DATUM_PACKED(value);
+	prefix = ws_numeric_bits((const uint8 *) VARDATA_ANY(v), VARSIZE_ANY_EXHDR(v), col->descending, &n) >>
+		(128 - WS_PREFIX_BYTES * BITS_PER_BYTE);
+	if (unlikely((Pointer) v != DatumGetPointer(value)))
+		pfree(v);
+	if (spec->ncols == 1 || n >= WS_PREFIX_BYTES)
+		return prefix;
+	(void) ws_key_bytes_behind(spec, 1, values, isnull, WS_PREFIX_BYTES, window);
+	return prefix | window_prefix(window) >> (n * BITS_PER_BYTE);
+}
+
+/* Looks at a row's texts whose letters are to tell their order. */
+void
+ws_key_look(const WsKeySpec *spec, const Datum *values, const bool *isnull)
+{
+	for (int i = 0; i < spec->ncols; i++)
+	{
+		const WsKeyColumn *col = &spec->cols[i];
+
+		if (col->letters != NULL && !isnull[col->attno - 1])
+			ws_letters_look(col, values[col->attno - 1]);
+	}
+}
+
+/*
+ * The entry of a row: its prefix, which is the first WS_PREFIX_BYTES bytes of its key, or a code of what
+ * it begins with and what follows, or codes of its first columns; and `pointer`, which must fit 48 bits.
+ */
+WsEntry
+ws_key_entry(const WsKeySpec *spec, const Datum *values, const bool *isnull,
+			 uint64 pointer)
+{
+	uint8		window[WS_PREFIX_BYTES];
+
+	/* the bytes of some texts are not asked for, but they are compared by their letters */
+	if (unlikely(spec->lettered) && (spec->ncols > 1 || spec->ranges != NULL))
+		ws_key_look(spec, values, isnull);
+	if (spec->first_alone && likely(!isnull[spec->cols[0].attno - 1]))
+		return ws_entry_make(first_prefix(&spec->cols[0], values[spec->cols[0].attno - 1]), pointer);
+	if (spec->exact)
+		return ws_entry_make(exact_prefix(spec, values, isnull), pointer);
+	if (spec->ranges != NULL)
+		return ws_entry_make(ranged_prefix(spec, values, isnull), pointer);
+	if (spec->beginnings == NULL && spec->cols[0].encoding == WS_ENC_NUMERIC &&
+		likely(!isnull[spec->cols[0].attno - 1]))
+		return ws_entry_make(numeric_prefix(spec, values, isnull), pointer);
+	if (spec->beginnings != NULL)
+	{
+		uint8		key[WS_BEGINNING + WS_BEHIND_CODE];
+
+		(void) ws_key_bytes(spec, values, isnull, 0, ws_beginnings_reach(spec->beginnings), key);
+		return ws_entry_make(ws_beginnings_prefix(spec->beginnings, key), pointer);
+	}
+	(void) ws_key_window(spec, values, isnull, 0, window);
+	return ws_key_window_entry(window, pointer);
+}
