@@ -23,7 +23,7 @@
  * all if these are not its neighbours.  In the key of a value that shares the code of a gap, its hint
  * follows, without the bytes that the hints of the neighbours have in common.
  *
- * Different bytes may be equal values (1.0 and 1.00): they get the same code.
+ * Different bytes may be equal values (arrays of 1.0 and 1.00): they get the same code.
  *
  * Memory: a context of its own, and at most the bytes that were allowed.  Errors are those of
  * comparing and detoasting, and leave the dictionary as it was.

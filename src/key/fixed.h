@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  * fixed.h - values of fixed width as unsigned integers in their order; pure.
  *
- * Inline: normalize.c makes most keys of them.  How each type is encoded is said there.
+ * Inline: prefix.c makes most keys of them.  How each type is encoded is said there.
  *-------------------------------------------------------------------------
  */
 #ifndef WS_FIXED_H

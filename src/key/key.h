@@ -479,8 +479,8 @@ extern Size ws_key_certain_bytes(const WsKeySpec *spec, const Datum *values, con
 								 Size n, uint8 *out);
 extern Size ws_key_window(const WsKeySpec *spec, const Datum *values,
 						  const bool *isnull, Size skip, uint8 out[WS_PREFIX_BYTES]);
-extern Size ws_key_bytes_behind(const WsKeySpec *spec, int from, const Datum *values, const bool *isnull,
-								Size n, uint8 *out);
+extern void ws_key_bytes_behind(const WsKeySpec *spec, int from, Size before, const Datum *values,
+								const bool *isnull, Size n, uint8 *out);
 
 /* ---- prefix.c: pure ---- */
 extern WsEntry ws_key_entry(const WsKeySpec *spec, const Datum *values,

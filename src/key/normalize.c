@@ -373,14 +373,14 @@ ws_value_bytes(const WsKeyColumn *col, Datum value, Size n, uint8 *out)
 }
 
 /*
- * What ws_key_bytes does, for the columns from number `from` on; without the bytes of letters that are a
- * guess if these are to be certain.
+ * What ws_key_bytes does, for the columns from number `from` on, in front of which are `before` bytes;
+ * without the bytes of letters that are a guess if these are to be certain.
  */
 static inline Size
-key_bytes(const WsKeySpec *spec, int from, const Datum *values, const bool *isnull, Size skip, Size n,
-		  uint8 *out, bool certain)
+key_bytes(const WsKeySpec *spec, int from, Size before, const Datum *values, const bool *isnull, Size skip,
+		  Size n, uint8 *out, bool certain)
 {
-	Window		w = {out, skip, skip + n, 0};
+	Window		w = {out, skip, skip + n, before};
 	bool		told = false;	/* the column before says whether this one is null */
 	bool		guessed = false;
 
@@ -436,7 +436,7 @@ key_bytes(const WsKeySpec *spec, int from, const Datum *values, const bool *isnu
 Size
 ws_key_bytes(const WsKeySpec *spec, const Datum *values, const bool *isnull, Size skip, Size n, uint8 *out)
 {
-	return key_bytes(spec, 0, values, isnull, skip, n, out, false);
+	return key_bytes(spec, 0, 0, values, isnull, skip, n, out, false);
 }
 
 /*
@@ -447,7 +447,7 @@ Size
 ws_key_certain_bytes(const WsKeySpec *spec, const Datum *values, const bool *isnull, Size skip, Size n,
 					 uint8 *out)
 {
-	return key_bytes(spec, 0, values, isnull, skip, n, out, true);
+	return key_bytes(spec, 0, 0, values, isnull, skip, n, out, true);
 }
 
 /* The same for as many bytes as a prefix has. */
@@ -455,13 +455,16 @@ Size
 ws_key_window(const WsKeySpec *spec, const Datum *values, const bool *isnull,
 			  Size skip, uint8 out[WS_PREFIX_BYTES])
 {
-	return key_bytes(spec, 0, values, isnull, skip, WS_PREFIX_BYTES, out, false);
+	return key_bytes(spec, 0, 0, values, isnull, skip, WS_PREFIX_BYTES, out, false);
 }
 
-/* The bytes that the columns from number `from` on have in a key, as ws_key_bytes writes them. */
-Size
-ws_key_bytes_behind(const WsKeySpec *spec, int from, const Datum *values, const bool *isnull, Size n,
-					uint8 *out)
+/*
+ * Writes the first n bytes that the columns from number `from` on have in a key, as if `before` bytes were in
+ * front of them: a guess is written, or not, by its place in the key (told.c).
+ */
+void
+ws_key_bytes_behind(const WsKeySpec *spec, int from, Size before, const Datum *values, const bool *isnull,
+					Size n, uint8 *out)
 {
-	return key_bytes(spec, from, values, isnull, 0, n, out, false);
+	(void) key_bytes(spec, from, before, values, isnull, before, n, out, false);
 }

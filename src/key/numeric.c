@@ -10,9 +10,10 @@
  *
  * Of two positive values the one with the greater weight is the greater one; then the one with the greater
  * digit where they first differ; then the one that goes on.  A negative value has the bytes of its opposite,
- * inverted.  So bytes are in the order of numeric_cmp, equal values have equal bytes (1.0 and 1.00 differ in
- * the display scale, which does not count), and no value's bytes begin another's.  An amount of money below
- * 100 million has seven bytes.  No value's begin with 0 or 255, so that these can be a null's.
+ * inverted, and a class one less than that.  So bytes are in the order of numeric_cmp, equal values have
+ * equal bytes (1.0 and 1.00 differ in the display scale, which does not count), and no value's bytes begin
+ * another's.  An amount of money below 100 million has seven bytes.  No value's begin with 0 or 255, so that
+ * these can be a null's.
  *
  * The layout of stored values is not in PostgreSQL's headers, but it is on its disks, and the same since 9.1
  * (14 for infinities): src/backend/utils/adt/numeric.c describes it.
@@ -34,7 +35,7 @@
 #define SHORT_WEIGHT	0x007F	/* in two's complement */
 #define SHORT_SIGN		0x0040	/* of the weight */
 
-/* ---- classes; a negative value's are inverted, as all its bytes ---- */
+/* ---- classes; a negative value's are NEGATIVE of its opposite's ---- */
 #define CLASS_MINUS		0x01	/* infinity */
 #define CLASS_ZERO		0x7F
 #define CLASS_FIRST		0x80	/* of positive values: below the least weight that has a class */

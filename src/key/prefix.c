@@ -106,7 +106,7 @@ ranged_prefix(const WsKeySpec *spec, const Datum *values, const bool *isnull)
 	}
 	if (r->all || left == 0)
 		return prefix << left;
-	(void) ws_key_bytes_behind(spec, r->ncols, values, isnull, WS_PREFIX_BYTES, window);
+	ws_key_bytes_behind(spec, r->ncols, 0, values, isnull, WS_PREFIX_BYTES, window);
 	return prefix << left | window_prefix(window) >> (WS_PREFIX_BYTES * BITS_PER_BYTE - left);
 }
 
@@ -124,7 +124,7 @@ numeric_prefix(const WsKeySpec *spec, const Datum *values, const bool *isnull)
 	ws_uint128	prefix;
 	Size		n;
 
-	if (unlikely(!VARATT_IS_SHORT(v)))
+	if (unlikely(!VARATT_IS_SHORT(v) || VARATT_IS_EXTERNAL(v)))
 		v = PG_DETOAST_DATUM_PACKED(value);
 	prefix = ws_numeric_bits((const uint8 *) VARDATA_ANY(v), VARSIZE_ANY_EXHDR(v), col->descending, &n) >>
 		(128 - WS_PREFIX_BYTES * BITS_PER_BYTE);
@@ -132,7 +132,8 @@ numeric_prefix(const WsKeySpec *spec, const Datum *values, const bool *isnull)
 		pfree(v);
 	if (spec->ncols == 1 || n >= WS_PREFIX_BYTES)
 		return prefix;
-	(void) ws_key_bytes_behind(spec, 1, values, isnull, WS_PREFIX_BYTES, window);
+	ws_key_bytes_behind(spec, 1, n, values, isnull, WS_PREFIX_BYTES - n, window);
+	memset(window + WS_PREFIX_BYTES - n, 0, n);
 	return prefix | window_prefix(window) >> (n * BITS_PER_BYTE);
 }
 

@@ -8,7 +8,7 @@
  * in such ranges, which have their bits, too.
  *
  * Neighbours that are equal do not count.  They are of a column with few values, which get codes.  Where
- * there are no statistics, bits are taken to tell rows apart, as abbreviated keys of numeric are.
+ * there are no statistics, bits are taken to tell rows apart.
  *
  * Values in the statistics become bits, which are only compared with each other, and nothing of them is
  * shown, so that it does not matter who may read the column.

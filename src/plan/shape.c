@@ -122,7 +122,7 @@ encoding_of(const PathKey *pathkey, int *width)
  * Is a sort of `rows` rows of `width` bytes, of which a LIMIT takes `bound`, better
  * left to core, which keeps a heap of so many rows?  `sortop` and `collation` are of the first key.  If the
  * number is not known, it may be a small one: that is as fast here, if the prefixes tell by which rows can be
- * passed over.  Those of texts may not.
+ * passed over.  Those of texts may not; of numerics they do.
  */
 bool
 ws_bound_is_cores(double bound, Oid sortop, Oid collation, double rows, int width)
@@ -132,8 +132,8 @@ ws_bound_is_cores(double bound, Oid sortop, Oid collation, double rows, int widt
 
 	if (bound == WS_NO_BOUND)
 		return false;
-	(void) ws_key_encoding(sortop, collation, &descending, &key_width);
-	if (bound == WS_UNKNOWN_BOUND && key_width <= 0)
+	if (bound == WS_UNKNOWN_BOUND &&
+		ws_key_encoding(sortop, collation, &descending, &key_width) != WS_ENC_NUMERIC && key_width <= 0)
 		return true;
 	return sort_bytes(rows_wanted(bound, rows), width) <= work_mem * 1024.0;
 }

@@ -34,7 +34,7 @@ RESET temp_file_limit;
 RESET wiscsort.write_threads;
 SET work_mem = '64kB';
 
--- Keys a byte too long for a prefix, and numerics that differ behind what SortSupport abbreviates.
+-- Keys a byte too long for a prefix, and numerics that differ behind it.
 CREATE TABLE wtest.edges (i8 int8 NOT NULL, i2 int2, n numeric);
 INSERT INTO wtest.edges SELECT i % 5, nullif(i * 7 % 1000, 3), 123456789012345678901234567890 + i * 7919 % 3001
   FROM generate_series(1, 3000) i;
@@ -42,6 +42,32 @@ ANALYZE wtest.edges;
 SELECT wtest.compare('SELECT * FROM wtest.edges ORDER BY i8, i2, n') AS "11 bytes and a numeric",
        wtest.compare('SELECT i8, i2 FROM wtest.edges ORDER BY i8, i2') AS "11 bytes",
        wtest.compare('SELECT n, i2 FROM wtest.edges ORDER BY n') AS "numeric";
+
+-- Numerics that are toasted, packed, of one digit or thousands, of weights that have no byte of their own, and special.
+CREATE TABLE wtest.digits (id int, far numeric, packed numeric);
+ALTER TABLE wtest.digits ALTER far SET STORAGE EXTERNAL;
+INSERT INTO wtest.digits
+SELECT i, (CASE WHEN i % 2 = 0 THEN '-' ELSE '' END || repeat('1234567890', 900 + i % 3) || i % 7 || '.' || repeat('05', 50))::numeric,
+       CASE WHEN i % 3 = 0 THEN repeat('10', 3000 + i % 2)::numeric + i % 5
+            WHEN i % 3 = 1 THEN (i % 9 - 4) * 10::numeric ^ (i % 600 - 300)
+            ELSE ('{NaN, Infinity, -Infinity, 0, 0.000, 1, 1.0, -1, 1e248, 1e-244, 1e244, 1e-248}'::numeric[])[1 + i % 12] END
+  FROM generate_series(1, 600) i;
+INSERT INTO wtest.digits SELECT i, NULL, NULL FROM generate_series(601, 610) i;
+SELECT pg_column_size(far) > 4000 AS far, pg_relation_size(reltoastrelid) > 0 AS toasted
+  FROM pg_class, wtest.digits WHERE oid = 'wtest.digits'::regclass AND id = 1;
+SELECT wtest.compare('SELECT * FROM wtest.digits ORDER BY far, id') AS far,
+       wtest.compare('SELECT * FROM wtest.digits ORDER BY far DESC NULLS LAST, packed, id') AS "far, packed",
+       wtest.compare('SELECT * FROM wtest.digits ORDER BY packed NULLS FIRST, id') AS packed,
+       wtest.compare('SELECT * FROM wtest.digits ORDER BY packed DESC, far, id') AS "packed, far";
+
+-- A text that is guessed at, behind a numeric of seven bytes: what the prefix has of the guess has to be verified.
+CREATE TABLE wtest.behind (id int, n numeric NOT NULL, s text COLLATE "en-x-icu" NOT NULL);
+INSERT INTO wtest.behind
+SELECT i, 100000.01 + i % 100, CASE i WHEN 1000 THEN U&'item-\0436' WHEN 15000 THEN 'Zebra' ELSE 'item-' || md5(i::text) END
+  FROM generate_series(1, 15000) i;
+ANALYZE wtest.behind;
+SELECT wtest.compare('SELECT * FROM wtest.behind ORDER BY n, s') AS "numeric, guess",
+       wtest.compare('SELECT * FROM wtest.behind ORDER BY n DESC, s DESC') AS "both DESC";
 
 -- Every block of a run that is read counts, and once.
 SET wiscsort.record_store = heap;
