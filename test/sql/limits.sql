@@ -116,7 +116,8 @@ DEALLOCATE lim;
 RESET plan_cache_mode;
 -- Of text the prefixes may tell nothing: core's heap may be the better one.
 SELECT wtest.uses('SELECT * FROM wtest.lim ORDER BY k LIMIT (SELECT 10)') AS number,
-       wtest.uses('SELECT * FROM wtest.lim ORDER BY v LIMIT (SELECT 10)') AS text;
+       wtest.uses('SELECT * FROM wtest.lim ORDER BY v LIMIT (SELECT 10)') AS text,
+       wtest.uses('SELECT * FROM wtest.lim ORDER BY n LIMIT (SELECT 10)') AS numeric;
 
 -- A number that changes from rescan to rescan, and a subquery that is one.
 SELECT wtest.compare_as_set('SELECT v.n, s.* FROM (VALUES (3), (2500), (1), (4000)) v(n),

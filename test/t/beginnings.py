@@ -21,7 +21,7 @@ TEXTS = {
     'accents of their own': "'Herr Sla' || CASE i % 3 WHEN 0 THEN chr(778) WHEN 1 THEN chr(769) ELSE '' END || i * 7919 % 3000",
     'few, of two cases': "CASE i % 2 WHEN 0 THEN 'https://www.example.org/' ELSE 'HTTPS://www.example.org/' END || i * 7919 % 3000",
 }
-ORDERS = ['c, i', 'c DESC NULLS LAST, i', 'd, i', 'd DESC, i', 'b, i', 'n, c, i', 'n, d, i', 's, c DESC, i', 's, l, i',
+ORDERS = ['c, i', 'c DESC NULLS LAST, i', 'd, i', 'd DESC, i', 'b, i', 'n, c, i', 'q, d, i', 's, c DESC, i', 's, l, i',
           'l, m DESC, i', 'p DESC, d, i', 'v, c, i']
 SETTINGS = [{'work_mem': '64kB', 'wiscsort.sort_threads': '0'}, {'work_mem': '1MB'},
             {'work_mem': '1MB', 'wiscsort.record_store': 'heap', 'wiscsort.sort_kernel': 'template'},
@@ -69,9 +69,10 @@ def alike():
         cur = common.core(cluster)
         for name, text in TEXTS.items():
             cur.execute('DROP TABLE IF EXISTS x')
-            cur.execute('CREATE TABLE x (i int, c text COLLATE "C", d text COLLATE "da-x-icu", b bytea, n numeric,'
+            cur.execute('CREATE TABLE x (i int, c text COLLATE "C", d text COLLATE "da-x-icu", b bytea,'
+                        ' n text COLLATE "da-x-icu", q numeric,'
                         ' s smallint, l bigint, m bigint, p char(60) COLLATE "da-x-icu", v varchar COLLATE "C" NOT NULL)')
-            cur.execute('INSERT INTO x SELECT i, v, v, v::bytea, i % 10, i % 4, i % 1000, i * 7919 % 100003, left(v, 60),'
+            cur.execute('INSERT INTO x SELECT i, v, v, v::bytea, i % 10, i % 10, i % 4, i % 1000, i * 7919 % 100003, left(v, 60),'
                         " coalesce(left(v, 40), '') FROM (SELECT i, " + text + ' AS v FROM generate_series(1, 20000) i) s')
             cur.execute('ANALYZE x')
             if name == 'one beginning':
