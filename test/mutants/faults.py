@@ -89,8 +89,8 @@ fault('numeric goes on', 'key/numeric.c',
 fault('numeric zeros in front', 'key/numeric.c',
       'for (; parts.ndigits > 0 && unlikely(word_at(parts.digits) == 0); parts.ndigits--, weight--)',
       'for (; parts.ndigits > 0 && unlikely(word_at(parts.digits) == 0); parts.ndigits--)', 'unit:test_key')
-fault('numeric, negative and inverted', 'key/numeric.c', 'bool invert = parts->negative != descending;',
-      'bool invert = parts->negative || descending;', 'unit:test_key')
+fault('numeric, negative and inverted', 'key/numeric.c', 'bool\t\tinvert = parts->negative != descending;',
+      'bool\t\tinvert = parts->negative || descending;', 'unit:test_key')
 fault('columns behind a numeric', 'key/prefix.c', 'return prefix | window_prefix(window) >> (n * BITS_PER_BYTE);',
       'return prefix | window_prefix(window) >> ((n - 1) * BITS_PER_BYTE);', 'unit:test_key')
 fault('numeric end of a negative', 'key/numeric.c', 'last = (class < CLASS_ZERO) ^ (invert & 1);',
