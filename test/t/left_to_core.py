@@ -127,13 +127,14 @@ def nested():
                     ' tsrange(to_timestamp(i % 5)::timestamp, NULL) AS slots,'
                     " tsrange('1960-01-01', to_timestamp(i)::timestamp) AS since,"
                     " jsonb_build_object('id', i, 'name', 'x') AS doc,"
-                    " jsonb_build_object('id', 1, 'name', md5(i::text)) AS same"
+                    " jsonb_build_object('id', 1, 'name', md5(i::text)) AS near,"
+                    " jsonb_build_object('id', 1234567890123456, 'name', md5(i::text)) AS same"
                     ' FROM generate_series(1, 300000) i; ANALYZE x')
         for key in 'texts', 'since', 'same':
             left(cur, 'SELECT * FROM x ORDER BY ' + key)
             left(cur, 'SELECT * FROM x ORDER BY day, ' + key)
             taken(cur, 'SELECT * FROM x ORDER BY i, ' + key)
-        for key in 'ints', 'codes', 'many', 'spans', 'slots', 'doc', 'few':
+        for key in 'ints', 'codes', 'many', 'spans', 'slots', 'doc', 'near', 'few':
             taken(cur, 'SELECT * FROM x ORDER BY ' + key)
             taken(cur, 'SELECT * FROM x ORDER BY day, %s DESC' % key)
         taken(cur, 'SELECT texts FROM x UNION ALL SELECT texts FROM x ORDER BY texts')
