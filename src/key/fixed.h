@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  * fixed.h - values of fixed width as unsigned integers in their order; pure.
  *
- * Inline: prefix.c makes most keys of them.  How each type is encoded is said there.
+ * Inline: prefix.c makes most prefixes of them.  normalize.c says how each type is encoded.
  *-------------------------------------------------------------------------
  */
 #ifndef WS_FIXED_H

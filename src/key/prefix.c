@@ -169,9 +169,6 @@ ws_key_entry(const WsKeySpec *spec, const Datum *values, const bool *isnull,
 		return ws_entry_make(exact_prefix(spec, values, isnull), pointer);
 	if (spec->ranges != NULL)
 		return ws_entry_make(ranged_prefix(spec, values, isnull), pointer);
-	if (spec->beginnings == NULL && spec->cols[0].encoding == WS_ENC_NUMERIC &&
-		likely(!isnull[spec->cols[0].attno - 1]))
-		return ws_entry_make(numeric_prefix(spec, values, isnull), pointer);
 	if (spec->beginnings != NULL)
 	{
 		uint8		key[WS_BEGINNING + WS_BEHIND_CODE];
@@ -179,6 +176,8 @@ ws_key_entry(const WsKeySpec *spec, const Datum *values, const bool *isnull,
 		(void) ws_key_bytes(spec, values, isnull, 0, ws_beginnings_reach(spec->beginnings), key);
 		return ws_entry_make(ws_beginnings_prefix(spec->beginnings, key), pointer);
 	}
+	if (spec->cols[0].encoding == WS_ENC_NUMERIC && likely(!isnull[spec->cols[0].attno - 1]))
+		return ws_entry_make(numeric_prefix(spec, values, isnull), pointer);
 	(void) ws_key_window(spec, values, isnull, 0, window);
 	return ws_key_window_entry(window, pointer);
 }

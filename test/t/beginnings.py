@@ -21,8 +21,8 @@ TEXTS = {
     'accents of their own': "'Herr Sla' || CASE i % 3 WHEN 0 THEN chr(778) WHEN 1 THEN chr(769) ELSE '' END || i * 7919 % 3000",
     'few, of two cases': "CASE i % 2 WHEN 0 THEN 'https://www.example.org/' ELSE 'HTTPS://www.example.org/' END || i * 7919 % 3000",
 }
-ORDERS = ['c, i', 'c DESC NULLS LAST, i', 'd, i', 'd DESC, i', 'b, i', 'n, c, i', 'q, d, i', 's, c DESC, i', 's, l, i',
-          'l, m DESC, i', 'p DESC, d, i', 'v, c, i']
+ORDERS = ['c, i', 'c DESC NULLS LAST, i', 'd, i', 'd DESC, i', 'b, i', 'n, c, i', 'n, d, i', 'q, d, i',
+          's, c DESC, i', 's, l, i', 'l, m DESC, i', 'p DESC, d, i', 'v, c, i']
 SETTINGS = [{'work_mem': '64kB', 'wiscsort.sort_threads': '0'}, {'work_mem': '1MB'},
             {'work_mem': '1MB', 'wiscsort.record_store': 'heap', 'wiscsort.sort_kernel': 'template'},
             {'work_mem': '1MB', 'wiscsort.record_store': 'inline'}, {'work_mem': '64MB'}]
