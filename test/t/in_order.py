@@ -31,7 +31,9 @@ def compare(cluster, name, keys, place):
     if name == 'wide':
         query = 'SELECT i, length(k0) FROM (%s) w' % query
     wanted = rows(common.core(cluster), query)
-    for number, settings in enumerate(SETTINGS):
+    turn = PLACES.index(place) + list(KEYS).index(name)
+    for number in {turn % len(SETTINGS), (turn + 1) % len(SETTINGS)}:     # two of the four, which take turns
+        settings = SETTINGS[number]
         cur = session(cluster, **({'work_mem': settings['work_mem']} if common.options.core else settings))
         if place is None:
             uses(cur, query)
@@ -148,8 +150,9 @@ def chains():
                 wanted = [digest(core, query), digest(core, query + ' LIMIT 15000')]
                 core.connection.close()
                 # the last: a spool, until rows travel
-                for store in ('spool', 'heap', 'auto'):
-                    for memory in ('64kB', '300kB'):
+                turn = list(ORDERS).index(order) + list(CHAIN_KEYS).index(name)
+                for number, store in enumerate(('spool', 'heap', 'auto')):
+                    for memory in (('64kB', '300kB') if name == 'int8' else (('64kB', '300kB')[(turn + number) % 2],)):
                         cur = session(cluster, work_mem=memory, **({} if common.options.core else
                                                                   {'wiscsort.record_store': store,
                                                                    'wiscsort.cache_size':
