@@ -257,11 +257,11 @@ class Pairs:
         """Seconds of both sides.  What is cached may not be read from the disk: the pair is run again then."""
         for attempt in range(3):
             seconds, reads = {}, 0
-            if cell.cache == 'cached' and (number == 0 or attempt):
-                Bench.touch(cell, files)
             for side in SIDES if number % 2 == 0 else SIDES[::-1]:
                 if cell.cache == 'cold':
                     Bench.drop(files)
+                elif cell.cache == 'cached':
+                    Bench.touch(cell, files)    # the kernel may drop what was not used for some seconds
                 seconds[side], read = self.run(sessions[side], cell)
                 reads = max(reads, read)
             if cell.cache != 'cached' or reads <= DISK_READ_NOTE:

@@ -11,6 +11,7 @@ from common import check, equal, explain, healthy, rows, set_timeout, value
 
 LIMIT = 300                     # MB
 ROWS = 30000
+MEMORY = ('64kB', '256kB', '8MB')   # these take turns
 
 # Alignments of 4 and 8, nulls, rows too long for their header, keys that tie and keys that compare.
 QUERIES = (
@@ -84,15 +85,14 @@ def from_table():
         cur = cluster.connect(work_mem='256kB').cursor()
         cur.execute(MAKE)
         cur.execute(CHANGE)
-        for sql in FROM_TABLE:
+        for turn, sql in enumerate(FROM_TABLE):
             cur.execute('SET wiscsort.enable = off')
             wanted = rows(cur, sql)
             cur.execute('SET wiscsort.enable = on; SET wiscsort.debug_force = on; SET wiscsort.record_store = heap')
-            for memory in ('64kB', '256kB', '8MB'):
-                cur.execute("SET work_mem = '%s'" % memory)
-                for at in (-1, 0, 1, 4097, ROWS // 2, ROWS - 1, ROWS):
-                    cur.execute('SET wiscsort.debug_again = %d' % at)
-                    check(rows(cur, sql) == wanted, '%s, row %d: %s' % (memory, at, sql))
+            for at in (-1, 0, 1, 4097, ROWS // 2, ROWS - 1, ROWS):
+                memory, turn = MEMORY[turn % len(MEMORY)], turn + 1
+                cur.execute("SET work_mem = '%s'; SET wiscsort.debug_again = %d" % (memory, at))
+                check(rows(cur, sql) == wanted, '%s, row %d: %s' % (memory, at, sql))
             # code that is compiled for rows of the table
             cur.execute('SET jit = on; SET jit_above_cost = 0; SET wiscsort.debug_again = 3000')
             check(rows(cur, sql) == wanted, 'jit: ' + sql)
@@ -128,9 +128,8 @@ def outgrown():
             found = explain(cur, 'EXECUTE p%d' % n, ', ANALYZE, VERBOSE')
             check(re.search('Record Store: (spool|inline)', found) and 'memory does not hold the table' in found,
                   'EXPLAIN says so', found)
-            for memory in ('64kB', '256kB', '8MB'):
-                cur.execute("SET work_mem = '%s'" % memory)
-                check(rows(cur, 'EXECUTE p%d' % n) == wanted, '%s, copied: %s' % (memory, sql))
+            cur.execute("SET work_mem = '%s'" % MEMORY[n % len(MEMORY)])
+            check(rows(cur, 'EXECUTE p%d' % n) == wanted, '%s, copied: %s' % (MEMORY[n % len(MEMORY)], sql))
             cur.execute('SET jit = on; SET jit_above_cost = 0')
             check(rows(cur, 'EXECUTE p%d' % n) == wanted, 'jit, copied: ' + sql)
             cur.execute('RESET jit; RESET jit_above_cost')

@@ -88,7 +88,8 @@ def cursors():
     with common.server(shared_buffers='1MB') as cluster:
         for own in (True, False):
             for hold in ('', 'WITH HOLD'):
-                for way in WAYS:
+                # two ways of the three, which take turns
+                for way in [way for i, way in enumerate(WAYS) if (i + own + 2 * bool(hold)) % 3 > 0]:
                     tables(cluster)
                     equal(both(cluster, cursor, own, hold, way), [(True, True)] * 2,
                           'a cursor %s over %s while %s changes the table' %
