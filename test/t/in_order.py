@@ -3,7 +3,7 @@
 And rows whose runs follow one another, which are merged as chains."""
 
 import common
-from common import check, healthy, rows, session, uses
+from common import check, digest, healthy, rows, session, uses
 
 ROWS = 60000
 PLACES = (None, 1, 300, 17000, 40000, ROWS)     # the row that is less than the one before it
@@ -125,10 +125,6 @@ ORDERS = {
     'random, then sorted': ('CASE WHEN i < 20000 THEN hashint4(i) ELSE i END', None),
 }
 CHAIN_KEYS = {'int8': '(%s)::int8', 'text': "lpad((%s)::text, 10, '0') COLLATE \"C\"", 'two': '((%s) / 3)::int8, (%s)::int4'}
-
-
-def digest(cur, query):
-    return rows(cur, "SELECT count(*), md5(string_agg(q::text, ',')) FROM (%s) q" % query)
 
 
 def chains():
