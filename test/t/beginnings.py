@@ -3,7 +3,7 @@
 go together with what is passed over."""
 
 import common
-from common import check, healthy, rows, session, uses
+from common import check, healthy, in_turn, rows, session, uses
 
 TEXTS = {
     'addresses': "'https://www.shop-' || i * 7919 % 20 || '.example.org/category/' || i * 104729 % 50 || '/' || md5(i::text)",
@@ -29,13 +29,12 @@ SETTINGS = [{'work_mem': '64kB', 'wiscsort.sort_threads': '0'}, {'work_mem': '1M
 
 
 def compare(cluster, turn, name):
-    """Each order with two of the five settings, which take turns."""
     for place, order in enumerate(ORDERS):
         query = 'SELECT i, c, n FROM x ORDER BY ' + order
         core = common.core(cluster)
         wanted = rows(core, query)
         core.connection.close()
-        for number in ((turn + place) % len(SETTINGS), (turn + place + 2) % len(SETTINGS)):
+        for number in in_turn(range(len(SETTINGS)), turn + place, 2):
             settings = SETTINGS[number]
             if common.options.core:
                 settings = {'work_mem': settings['work_mem']}

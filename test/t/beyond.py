@@ -7,11 +7,11 @@ import os
 import re
 
 import common
-from common import check, equal, explain, healthy, rows, set_timeout, value
+from common import check, equal, explain, healthy, in_turn, rows, set_timeout, value
 
 LIMIT = 300                     # MB
 ROWS = 30000
-MEMORY = ('64kB', '256kB', '8MB')   # these take turns
+MEMORY = ('64kB', '256kB', '8MB')
 
 # Alignments of 4 and 8, nulls, rows too long for their header, keys that tie and keys that compare.
 QUERIES = (
@@ -89,10 +89,10 @@ def from_table():
             cur.execute('SET wiscsort.enable = off')
             wanted = rows(cur, sql)
             cur.execute('SET wiscsort.enable = on; SET wiscsort.debug_force = on; SET wiscsort.record_store = heap')
-            for at in (-1, 0, 1, 4097, ROWS // 2, ROWS - 1, ROWS):
-                memory, turn = MEMORY[turn % len(MEMORY)], turn + 1
-                cur.execute("SET work_mem = '%s'; SET wiscsort.debug_again = %d" % (memory, at))
-                check(rows(cur, sql) == wanted, '%s, row %d: %s' % (memory, at, sql))
+            for number, at in enumerate((-1, 0, 1, 4097, ROWS // 2, ROWS - 1, ROWS)):
+                for memory in in_turn(MEMORY, turn + number, 1):
+                    cur.execute("SET work_mem = '%s'; SET wiscsort.debug_again = %d" % (memory, at))
+                    check(rows(cur, sql) == wanted, '%s, row %d: %s' % (memory, at, sql))
             # code that is compiled for rows of the table
             cur.execute('SET jit = on; SET jit_above_cost = 0; SET wiscsort.debug_again = 3000')
             check(rows(cur, sql) == wanted, 'jit: ' + sql)
@@ -128,8 +128,9 @@ def outgrown():
             found = explain(cur, 'EXECUTE p%d' % n, ', ANALYZE, VERBOSE')
             check(re.search('Record Store: (spool|inline)', found) and 'memory does not hold the table' in found,
                   'EXPLAIN says so', found)
-            cur.execute("SET work_mem = '%s'" % MEMORY[n % len(MEMORY)])
-            check(rows(cur, 'EXECUTE p%d' % n) == wanted, '%s, copied: %s' % (MEMORY[n % len(MEMORY)], sql))
+            for memory in in_turn(MEMORY, n, 1):
+                cur.execute("SET work_mem = '%s'" % memory)
+                check(rows(cur, 'EXECUTE p%d' % n) == wanted, '%s, copied: %s' % (memory, sql))
             cur.execute('SET jit = on; SET jit_above_cost = 0')
             check(rows(cur, 'EXECUTE p%d' % n) == wanted, 'jit, copied: ' + sql)
             cur.execute('RESET jit; RESET jit_above_cost')

@@ -27,8 +27,18 @@ from cluster import Cluster, end_if_told  # noqa: E402
 from memgroup import MemoryGroup, MemoryGroupError  # noqa: E402
 
 FORCED = {'wiscsort.enable': 'on', 'wiscsort.debug_force': 'on', 'wiscsort.threshold': '0'}
+ALL = os.environ.get('WISCSORT_TEST') == 'all'      # nothing takes turns
 options = None
 failed = 0
+
+
+def in_turn(choices, turn, n):
+    """n of the choices, which take turns; all of them with test/run --all.  What is tested with one of two
+    lists each is so tested with every pair, sooner or later, in a part of the time."""
+    choices = list(choices)
+    if ALL:
+        return choices
+    return [choices[i] for i in sorted((turn + k) % len(choices) for k in range(n))]
 
 
 def check(fine, name, detail=''):
@@ -153,12 +163,6 @@ def rows(cur, sql):
 
 def value(cur, sql):
     return rows(cur, sql)[0][0]
-
-
-def digest(cur, sql):
-    """Of all rows that a query returns, in their order; the server's work, which is several times cheaper than
-    to have the rows here."""
-    return rows(cur, "SELECT count(*), md5(string_agg(q::text, ',')) FROM (%s) q" % sql)[0]
 
 
 def explain(cur, sql, options_=''):

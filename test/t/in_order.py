@@ -3,7 +3,7 @@
 And rows whose runs follow one another, which are merged as chains."""
 
 import common
-from common import check, digest, healthy, rows, session, uses
+from common import check, healthy, in_turn, rows, session, uses
 
 ROWS = 60000
 PLACES = (None, 1, 300, 17000, 40000, ROWS)     # the row that is less than the one before it
@@ -32,7 +32,7 @@ def compare(cluster, name, keys, place):
         query = 'SELECT i, length(k0) FROM (%s) w' % query
     wanted = rows(common.core(cluster), query)
     turn = PLACES.index(place) + list(KEYS).index(name)
-    for number in {turn % len(SETTINGS), (turn + 1) % len(SETTINGS)}:     # two of the four, which take turns
+    for number in in_turn(range(len(SETTINGS)), turn, 2):
         settings = SETTINGS[number]
         cur = session(cluster, **({'work_mem': settings['work_mem']} if common.options.core else settings))
         if place is None:
@@ -127,6 +127,10 @@ ORDERS = {
 CHAIN_KEYS = {'int8': '(%s)::int8', 'text': "lpad((%s)::text, 10, '0') COLLATE \"C\"", 'two': '((%s) / 3)::int8, (%s)::int4'}
 
 
+def digest(cur, query):
+    return rows(cur, "SELECT count(*), md5(string_agg(q::text, ',')) FROM (%s) q" % query)
+
+
 def chains():
     """The answer is core's; and sorted rows of exact keys are merged in one pass."""
     n = 50000
@@ -148,7 +152,7 @@ def chains():
                 # the last: a spool, until rows travel
                 turn = list(ORDERS).index(order) + list(CHAIN_KEYS).index(name)
                 for number, store in enumerate(('spool', 'heap', 'auto')):
-                    for memory in (('64kB', '300kB') if name == 'int8' else (('64kB', '300kB')[(turn + number) % 2],)):
+                    for memory in in_turn(('64kB', '300kB'), turn + number, 2 if name == 'int8' else 1):
                         cur = session(cluster, work_mem=memory, **({} if common.options.core else
                                                                   {'wiscsort.record_store': store,
                                                                    'wiscsort.cache_size':

@@ -6,7 +6,7 @@ import os
 import tempfile
 
 import common
-from common import check, healthy, rows, session, skip, uses
+from common import check, healthy, in_turn, rows, session, skip, uses
 from locales import make_locale
 
 TEXTS = {
@@ -34,14 +34,12 @@ SETTINGS = [{'work_mem': '64kB', 'wiscsort.sort_threads': '0'}, {'work_mem': '1M
 
 
 def compare(cluster, turn, name):
-    """Each order with two of the four settings, which take turns."""
     for place, order in enumerate(ORDERS):
         query = 'SELECT i, t, n FROM x ORDER BY ' + order
         core = common.core(cluster)
         wanted = rows(core, query)
         core.connection.close()
-        first = (turn + place) % len(SETTINGS)
-        for settings in (SETTINGS[first], SETTINGS[first - 1]):
+        for settings in in_turn(SETTINGS, turn + place, 2):
             if common.options.core:
                 settings = {'work_mem': settings['work_mem']}
             cur = session(cluster, **settings)

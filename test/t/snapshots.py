@@ -7,7 +7,7 @@ same, and has to come to the same result.
 """
 
 import common
-from common import check, clean, equal, error, healthy, rows, value
+from common import check, clean, equal, error, healthy, in_turn, rows, value
 from churn import nodes, session
 
 N = 20000
@@ -88,8 +88,7 @@ def cursors():
     with common.server(shared_buffers='1MB') as cluster:
         for own in (True, False):
             for hold in ('', 'WITH HOLD'):
-                # two ways of the three, which take turns
-                for way in [way for i, way in enumerate(WAYS) if (i + own + 2 * bool(hold)) % 3 > 0]:
+                for way in in_turn(WAYS, own + 2 * bool(hold), 2):
                     tables(cluster)
                     equal(both(cluster, cursor, own, hold, way), [(True, True)] * 2,
                           'a cursor %s over %s while %s changes the table' %

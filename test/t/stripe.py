@@ -9,7 +9,7 @@ import subprocess
 from collections import Counter
 
 import common
-from common import check, clean, equal, error, explain, healthy, rows, session, skip, usable, value
+from common import check, clean, equal, error, explain, healthy, in_turn, rows, session, skip, usable, value
 
 SPACES = ('one', 'two', 'three')
 EXTENT = '64kB'
@@ -33,17 +33,15 @@ def threads(n):
 
 def ways():
     """Every way in which a sort uses files: (name, query, settings)."""
-    for n, memory in ((0, '64kB'), (1, '64kB'), (1, '512kB')):
+    for turn, (n, memory) in enumerate((n, memory) for n in (0, 1) for memory in ('64kB', '512kB')):
         common_ = dict(threads(n), work_mem=memory)
+        others = [('heap', PLAIN, {'wiscsort.record_store': 'heap'}), ('keys', KEYS, {'wiscsort.record_store': 'heap'})]
+        others += [('inline, ' + method, WIDE, {'wiscsort.record_store': 'inline', 'wiscsort.io_method': method})
+                   for method in ('libaio', 'io_uring')]
         yield 'spool', WIDE, dict(common_, **{'wiscsort.record_store': 'spool'})
         yield 'inline, sync', WIDE, dict(common_, **{'wiscsort.record_store': 'inline', 'wiscsort.io_method': 'sync'})
-        if (n, memory) == (1, '64kB'):
-            continue
-        yield 'heap', PLAIN, dict(common_, **{'wiscsort.record_store': 'heap'})
-        yield 'keys', KEYS, dict(common_, **{'wiscsort.record_store': 'heap'})
-        for method in ('libaio', 'io_uring'):
-            yield 'inline, ' + method, WIDE, dict(common_, **{
-                'wiscsort.record_store': 'inline', 'wiscsort.io_method': method})
+        for name, sql, settings in in_turn(others, turn, 2):
+            yield name, sql, dict(common_, **settings)
     yield 'inline, blocks of 12 kB', WIDE, dict(threads(1), work_mem='1MB', **{
         'wiscsort.record_store': 'inline', 'wiscsort.block_size': '12kB'})
     yield 'inline, double', WIDE, dict(threads(1), work_mem='1MB', **{
