@@ -41,6 +41,7 @@ quiet := $(findstring s,$(filter-out --%,$(firstword -$(MAKEFLAGS))))
 tell = $(if $(quiet),,$(info $()  $(1)  $(2)))
 endif
 again = $(MAKE) --no-print-directory -f '$(self)'
+at_once = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
 
 cleaning := clean distclean maintainer-clean
 early := check check-core check-matrix demo dist mutants
@@ -65,13 +66,13 @@ dist_version = $(shell sed -n '/^   "version"/s/.*: "\(.*\)".*/\1/p' META.json)
 .PHONY: $(early)
 check:
 	.ci/deps check
-	$(again) all
+	$(again) $(at_once) all
 	.ci/install '$(PG_CONFIG)' $(MAKEOVERRIDES)
 	test/run --pg-config '$(PG_CONFIG)' $(CHECK_OPTS)
 
 check-core:
 	.ci/deps check-core
-	$(again) all
+	$(again) $(at_once) all
 	.ci/install '$(PG_CONFIG)' $(MAKEOVERRIDES)
 	test/core/run --pg-config '$(PG_CONFIG)' $(CHECK_OPTS)
 

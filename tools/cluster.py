@@ -38,6 +38,7 @@ import time
 PORT = '5432'
 SUPERUSER = 'postgres'
 SOCKET_LIMIT = 107
+TEMPLATES = 'WISCSORT_TEMPLATES'        # environment: a folder in which what initdb made is kept, and copied
 START_TIMEOUT = 60
 CRASH = re.compile(
     r'PANIC:|TRAP:|was terminated by signal|was terminated by exception'
@@ -98,6 +99,11 @@ def _quote(value):
     if isinstance(value, bool):
         value = 'on' if value else 'off'
     return "'" + str(value).replace('\\', '\\\\').replace("'", "''") + "'"
+
+
+def copy(folder, to):
+    """Copies a folder, with its owners and modes."""
+    subprocess.run(['cp', '-a', folder, to], check=True)
 
 
 def _raise_exit(signum, frame):
@@ -232,6 +238,10 @@ class Cluster:
         if len(socket) > SOCKET_LIMIT:
             raise ClusterError('socket name too long, set a shorter TMPDIR: ' + socket)
         self.give(self.dir)
+        template = None if args else self._template()
+        if template and os.path.isdir(template):
+            copy(template, self.data)
+            return
         done = subprocess.run(
             self.as_server([self.program('initdb'), '-D', self.data, '-U', SUPERUSER,
                              '-A', 'trust', '-E', 'UTF8', '--no-locale', '-N'] + list(args)),
@@ -241,6 +251,18 @@ class Cluster:
             raise ClusterError('initdb failed:\n' + done.stdout)
         with open(os.path.join(self.data, 'postgresql.conf'), 'a') as conf:
             conf.write("\ninclude 'cluster.conf'\n")
+        if template:
+            made = tempfile.mkdtemp(dir=os.path.dirname(template))
+            copy(self.data, os.path.join(made, 'data'))
+            try:
+                os.rename(os.path.join(made, 'data'), template)
+            except OSError:
+                pass            # another one was faster
+
+    def _template(self):
+        """Where a data directory of this installation is kept for other clusters; None: nowhere."""
+        folder = os.environ.get(TEMPLATES)
+        return folder and os.path.join(folder, self.bindir.replace('/', '-'))
 
     def start(self, settings=None):
         """Starts the server; settings are added to those it had."""
