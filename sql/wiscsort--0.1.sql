@@ -31,7 +31,7 @@ COMMENT ON FUNCTION wiscsort.why(text) IS
 	'the sorts of a query, who sorts, and why';
 
 CREATE FUNCTION wiscsort.status(OUT name text, OUT value text, OUT hint text) RETURNS SETOF record
-	LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+	LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 	AS 'MODULE_PATHNAME', 'wiscsort_status';
 COMMENT ON FUNCTION wiscsort.status() IS
 	'what is loaded where, built with what, which memory was found, and what is wrong';

@@ -167,10 +167,12 @@ ws_measure(PlanState *node)
 	return m;
 }
 
-/* Runs a query to its end, with what is measured, and forgets that then. */
+/* Runs a query to its end, with what is measured; afterwards nothing is. */
 void
 ws_run_measured(QueryDesc *desc)
 {
+	ListCell   *lc;
+
 	ws_input_by_rows = true;
 	PG_TRY();
 	{
@@ -180,7 +182,13 @@ ws_run_measured(QueryDesc *desc)
 	PG_FINALLY();
 	{
 		ws_input_by_rows = false;
-		measured = NIL;
 	}
 	PG_END_TRY();
+	foreach(lc, measured)
+	{
+		WsMeasured *m = lfirst(lc);
+
+		ExecSetExecProcNode(m->node, m->real);
+	}
+	measured = NIL;
 }

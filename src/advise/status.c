@@ -93,8 +93,12 @@ look_up_lists(char **database, StringInfo roles)
 		if (!OidIsValid(form->setrole))
 			*database = list;
 		else if (!ws_names_wiscsort(list))
-			appendStringInfo(roles, "%s%s", roles->len > 0 ? ", " : "",
-							 quote_identifier(GetUserNameFromId(form->setrole, true)));
+		{
+			char	   *role = GetUserNameFromId(form->setrole, true);
+
+			if (role != NULL)	/* it has not been dropped in the meantime */
+				appendStringInfo(roles, "%s%s", roles->len > 0 ? ", " : "", quote_identifier(role));
+		}
 	}
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);

@@ -23,6 +23,8 @@
 #include "executor/executor.h"
 #include "executor/instrument.h"
 #include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
 #include "portability/instr_time.h"
 #include "sort/again.h"
 #include "utils/memutils.h"
@@ -224,6 +226,31 @@ result_slot(const Trial *t, const WsRequest *request)
 									&TTSOpsHeapTuple);
 }
 
+static bool
+needs_query(Node *node, void *arg)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, SubPlan) || IsA(node, AlternativeSubPlan) ||
+		(IsA(node, Param) && ((Param *) node)->paramkind == PARAM_EXEC))
+		return true;
+	return expression_tree_walker(node, needs_query, arg);
+}
+
+/*
+ * The projection of a WiscSort's node.  NULL, if there is none, or it needs more than its row, or may do more
+ * than return values.
+ */
+static ProjectionInfo *
+projection_of(const WsFoundSort *found)
+{
+	Node	   *made = (Node *) found->node->plan->targetlist;
+
+	if (found->kind != WS_NODE_OURS || needs_query(made, NULL) || contain_volatile_functions(made))
+		return NULL;
+	return found->node->ps_ProjInfo;
+}
+
 /* WiscSort, in CurrentMemoryContext.  Where the node makes other rows of those that it gets, so does this. */
 static double
 sort_here(Trial *t, const WsRequest *request)
@@ -233,7 +260,7 @@ sort_here(Trial *t, const WsRequest *request)
 	Relation	rel = request->store == WS_KIND_HEAP ? ((WsSortState *) node)->rel : NULL;
 	TupleTableSlot *slot;
 	TupleTableSlot *result = result_slot(t, request);
-	ProjectionInfo *projection = t->found->kind == WS_NODE_OURS ? node->ps_ProjInfo : NULL;
+	ProjectionInfo *projection = projection_of(t->found);
 	WsTimer    *output = ws_timer_create();
 	WsSort	   *sort;
 	bool		more = true;

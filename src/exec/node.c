@@ -70,6 +70,8 @@ begin_sort(CustomScanState *node, EState *estate, int eflags)
 	CustomScan *cscan = (CustomScan *) node->ss.ps.plan;
 	const int	access = EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK;
 
+	/* the projection is made anew below, and with it what it knows of subplans */
+	node->ss.ps.subPlan = NIL;
 	state->request = ws_request_read(cscan->custom_private, estate->es_snapshot);
 	state->request->random_access = (eflags & access) != 0;
 	if (cscan->custom_exprs != NIL)

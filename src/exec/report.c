@@ -10,6 +10,7 @@
  */
 #include "exec/exec.h"
 
+#include "nodes/nodeFuncs.h"
 #include "utils/ruleutils.h"
 
 /* An EXPLAIN of the query that the node is in. */
@@ -30,12 +31,38 @@ explain_of(WsSortState *state)
 	return es;
 }
 
+/* Adds the unions to `unions` whose work tables are read below a node. */
+static bool
+add_unions(PlanState *node, List **unions)
+{
+	if (IsA(node, WorkTableScanState))
+	{
+		int			param = ((WorkTableScan *) node->plan)->wtParam;
+		Pointer		found = DatumGetPointer(node->state->es_param_exec_vals[param].value);
+
+		if (found != NULL)
+			*unions = lappend(*unions, castNode(RecursiveUnionState, (Node *) found)->ps.plan);
+	}
+	return planstate_tree_walker(node, add_unions, unions);
+}
+
+/* Those plan nodes above the sort without which its keys cannot be deparsed. */
+static List *
+ancestors_of(WsSortState *state)
+{
+	List	   *unions = NIL;
+
+	(void) add_unions(outerPlanState(&state->css), &unions);
+	return unions;
+}
+
 /* The sort keys, as one text. */
 static char *
 keys_of(WsSortState *state)
 {
 	ExplainState *es = explain_of(state);
-	List	   *context = set_deparse_context_plan(es->deparse_cxt, state->css.ss.ps.plan, NIL);
+	List	   *context = set_deparse_context_plan(es->deparse_cxt, state->css.ss.ps.plan,
+												   ancestors_of(state));
 	StringInfoData keys;
 	ListCell   *lc;
 
@@ -64,7 +91,7 @@ ws_log_sort(WsSortState *state)
 	ExplainState *es = explain_of(state);
 	StringInfoData line;
 
-	ws_explain(&state->css, NIL, es);
+	ws_explain(&state->css, ancestors_of(state), es);
 	initStringInfo(&line);
 	for (const char *c = es->str->data; *c != '\0'; c++)
 	{

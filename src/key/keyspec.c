@@ -9,8 +9,12 @@
  */
 #include "key/text.h"
 
+#include "access/transam.h"
 #include "catalog/pg_type.h"
 #include "mb/pg_wchar.h"
+#include "parser/parse_coerce.h"
+#include "utils/lsyscache.h"
+#include "utils/typcache.h"
 
 /*
  * Sets the encoding of a column that only its comparator can order wholly: abbreviated keys, if there are any
@@ -55,6 +59,36 @@ is_dissimilar(Oid type)
 }
 
 /*
+ * May comparing two values of a type by `proc` fail?  Of comparison functions that are not PostgreSQL's own,
+ * only those of string types are trusted: amounts of different currencies, say, may not be comparable.
+ */
+static bool
+may_fail(Oid type, Oid proc)
+{
+	TypeCacheEntry *entry;
+	char		category;
+	bool		preferred;
+
+	type = getBaseType(type);
+	if (type_is_multirange(type))
+		type = get_multirange_range(type);
+	if (type_is_rowtype(type))
+		return true;
+	if (type_is_range(type))
+	{
+		entry = lookup_type_cache(type, TYPECACHE_RANGE_INFO);
+		return may_fail(entry->rngelemtype->type_id, entry->rng_cmp_proc_finfo.fn_oid);
+	}
+	if (OidIsValid(get_element_type(type)))
+	{
+		entry = lookup_type_cache(get_element_type(type), TYPECACHE_CMP_PROC);
+		return may_fail(entry->type_id, entry->cmp_proc);
+	}
+	get_type_category_preferred(type, &category, &preferred);
+	return proc >= FirstNormalObjectId && category != TYPCATEGORY_STRING;
+}
+
+/*
  * Builds the key specification for rows of type `desc`, in
  * CurrentMemoryContext.  All arrays have `ncols` members; `notnull[i]` says
  * that the planner knows column i to hold no null.  Raises what core's sort
@@ -76,6 +110,8 @@ ws_keyspec_create(TupleDesc desc, int ncols, const AttrNumber *attnos,
 	for (int i = 0; i < ncols; i++)
 	{
 		WsKeyColumn *col = &spec->cols[i];
+		Oid			type = TupleDescAttr(desc, attnos[i] - 1)->atttypid;
+		bool		descending;
 
 		Assert(attnos[i] > 0 && attnos[i] <= desc->natts);
 		col->attno = attnos[i];
@@ -83,7 +119,8 @@ ws_keyspec_create(TupleDesc desc, int ncols, const AttrNumber *attnos,
 		col->notnull = notnull[i];
 		col->length = TupleDescAttr(desc, attnos[i] - 1)->attlen;
 		col->byval = TupleDescAttr(desc, attnos[i] - 1)->attbyval;
-		col->dissimilar = is_dissimilar(TupleDescAttr(desc, attnos[i] - 1)->atttypid);
+		col->dissimilar = is_dissimilar(type) ||
+			(i > 0 && may_fail(type, ws_comparison_proc(sortops[i], &descending)));
 		spec->last_attno = Max(spec->last_attno, attnos[i]);
 
 		ws_init_sort_support(&spec->compare[i], attnos[i], sortops[i],
@@ -93,7 +130,7 @@ ws_keyspec_create(TupleDesc desc, int ncols, const AttrNumber *attnos,
 										&col->descending, &col->width);
 		if (ws_encoding_partial(col->encoding))
 		{
-			find_abbreviation(col, TupleDescAttr(desc, attnos[i] - 1)->atttypid, sortops[i], collations[i]);
+			find_abbreviation(col, type, sortops[i], collations[i]);
 			spec->comparator = true;
 			if (col->encoding == WS_ENC_NONE && find_transform(col, sortops[i], collations[i]))
 				spec->guess = true;

@@ -123,16 +123,24 @@ write_merged(WsPasses *p, WsMerge *merge, int level)
 	return ws_run_write_end(&writer);
 }
 
-/* Lowest level first, then youngest: any number of them span one arrival interval. */
+/* Youngest first: any number of runs next to each other span one arrival interval. */
 static int
-run_order(const void *a, const void *b)
+youngest_first(const void *a, const void *b)
 {
 	const WsRun *x = a;
 	const WsRun *y = b;
 
-	if (x->level != y->level)
-		return x->level - y->level;
-	return (x->number < y->number) - (x->number > y->number);
+	return (x->arrival < y->arrival) - (x->arrival > y->arrival);
+}
+
+/* Lowest level first, then youngest.  While rows come in, runs of a higher level are older. */
+static int
+lowest_first(const void *a, const void *b)
+{
+	const WsRun *x = a;
+	const WsRun *y = b;
+
+	return x->level != y->level ? x->level - y->level : youngest_first(a, b);
 }
 
 /*
@@ -157,10 +165,14 @@ merge_first(WsPasses *p, int n, bool any_order)
 {
 	WsFormation *f = p->formation;
 	int			level = 0;
+	uint32		arrival = PG_UINT32_MAX;
 	WsRun		run;
 
 	for (int i = 0; i < n; i++)
+	{
 		level = Max(level, f->runs[i].level);
+		arrival = Min(arrival, f->runs[i].arrival);
+	}
 	if (level + 1 >= WS_MAX_LEVELS)
 		elog(ERROR, "too many merge levels");
 	ws_watch_pass(p->watch, level + 1, passes_expected(f, level + 1, any_order));
@@ -168,6 +180,7 @@ merge_first(WsPasses *p, int n, bool any_order)
 		run = ws_rows_merge(p, n, level + 1, any_order);
 	else
 		run = write_merged(p, merge_runs(p, n, false), level + 1);
+	run.arrival = arrival;
 	/* some prefixes have no guesses any more */
 	if (f->guesses == WS_GUESSES_RIGHT)
 		f->guesses = WS_GUESSES_WRONG;
@@ -180,12 +193,41 @@ merge_first(WsPasses *p, int n, bool any_order)
 	ws_watch_pass(p->watch, 0, 0);
 }
 
-/* Merges the n live runs of the lowest levels. */
+/* Has the runs from number `start` on, n of them, be the first. */
 static void
-merge_lowest(WsPasses *p, int n, bool any_order)
+put_first(WsFormation *f, int start, int n)
 {
-	qsort(p->formation->runs, p->formation->nruns, sizeof(WsRun), run_order);
-	merge_first(p, n, any_order);
+	WsRun	   *before = palloc(Max(start, 1) * sizeof(WsRun));
+
+	memcpy(before, f->runs, start * sizeof(WsRun));
+	memmove(f->runs, f->runs + start, n * sizeof(WsRun));
+	memcpy(f->runs + n, before, start * sizeof(WsRun));
+	pfree(before);
+}
+
+/* Merges n live runs that came one after the other: those with the fewest entries. */
+static void
+merge_fewest(WsPasses *p, int n)
+{
+	WsFormation *f = p->formation;
+	uint64		entries = 0;
+	uint64		fewest = PG_UINT64_MAX;
+	int			start = 0;
+
+	qsort(f->runs, f->nruns, sizeof(WsRun), youngest_first);
+	for (int i = 0; i < f->nruns; i++)
+	{
+		entries += f->runs[i].nentries;
+		if (i >= n)
+			entries -= f->runs[i - n].nentries;
+		if (i >= n - 1 && entries < fewest)
+		{
+			fewest = entries;
+			start = i - n + 1;
+		}
+	}
+	put_first(f, start, n);
+	merge_first(p, n, false);
 }
 
 /*
@@ -196,17 +238,13 @@ static void
 merge_oldest(WsPasses *p, int level, int n)
 {
 	WsFormation *f = p->formation;
-	WsRun	   *runs = palloc(f->nruns * sizeof(WsRun));
 	int			end = 0;
 
-	qsort(f->runs, f->nruns, sizeof(WsRun), run_order);
+	qsort(f->runs, f->nruns, sizeof(WsRun), lowest_first);
 	while (end < f->nruns && f->runs[end].level <= level)
 		end++;
 	/* the oldest are the last of their level */
-	memcpy(runs, f->runs + end - n, n * sizeof(WsRun));
-	memcpy(runs + n, f->runs, (end - n) * sizeof(WsRun));
-	memcpy(f->runs, runs, end * sizeof(WsRun));
-	pfree(runs);
+	put_first(f, end - n, n);
 	merge_first(p, n, false);
 }
 
@@ -256,7 +294,7 @@ ws_passes_narrow(WsPasses *p)
 	WsFormation *f = p->formation;
 
 	while (f->nruns > f->fan_in && ws_formation_count_chains(f, -1) > f->fan_in)
-		merge_lowest(p, Min(f->fan_in, f->nruns - f->fan_in + 1), false);
+		merge_fewest(p, Min(f->fan_in, f->nruns - f->fan_in + 1));
 }
 
 /*
@@ -286,7 +324,7 @@ single_run(WsPasses *p)
 	WsFormation *f = p->formation;
 
 	if (f->nruns > 1 || f->source != NULL)
-		merge_lowest(p, f->nruns, true);
+		merge_first(p, f->nruns, true);
 	if (f->source != NULL)
 		return ws_rows_stream(p);
 	ws_region_shrink(f->map->region, 0);

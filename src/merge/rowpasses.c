@@ -147,17 +147,10 @@ ws_rows_merge(WsPasses *p, int n, int level, bool any_order)
 	WsFormation *f = p->formation;
 	WsMerge    *merge = merge_row_runs(p, n, f->row_memory, false);
 	Size		bytes = 0;
-	uint32		arrival = PG_UINT32_MAX;
-	WsRun		run;
 
 	for (int i = 0; i < n; i++)
-	{
 		bytes += (Size) f->runs[i].units * f->row_block;
-		arrival = Min(arrival, f->runs[i].arrival);
-	}
-	run = ws_rows_write_merged(p, merge, bytes, level, any_order);
-	run.arrival = arrival;
-	return run;
+	return ws_rows_write_merged(p, merge, bytes, level, any_order);
 }
 
 /* The merge of all live runs, which leaves p->reading bytes of memory. */

@@ -22,7 +22,7 @@ typedef struct WsRun
 	uint64		nentries;
 	Size		block_size;		/* bytes */
 	uint32		number;			/* unique within its sort */
-	uint32		arrival;		/* of runs of rows: least of the numbers of those it was merged from */
+	uint32		arrival;		/* least of the numbers of those it was merged from, or its own */
 	int			level;			/* merges its entries have been through */
 	WsEntry		first;			/* of a run of entries */
 	WsEntry		last;

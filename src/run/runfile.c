@@ -72,7 +72,7 @@ ws_run_write_begin(WsRunWriter *w, WsRunFiles *home, uint64 nentries,
 	w->run.offset = end;
 	w->run.nentries = nentries;
 	w->run.block_size = block_size;
-	w->run.number = number;
+	w->run.number = w->run.arrival = number;
 	w->run.level = level;
 	w->buffer = buffer;
 	w->offset = end + sizeof(header);

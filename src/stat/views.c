@@ -50,6 +50,7 @@
 #define SCAN_ALONE		0.4
 
 /* A share of the output that is 1/TRUST says how long all of it takes. */
+#define FURTHEST		1e17	/* microseconds from now on in which a sort may end */
 #define TRUST			5
 
 static WsShared *
@@ -364,8 +365,9 @@ wiscsort_progress_rows(PG_FUNCTION_ARGS)
 		c++;
 		values[c++] = TimestampTzGetDatum(slot.began);
 		left = left_of(shared, &slot, in_stage, now);
-		nulls[c] |= left < 0;
-		values[c++] = TimestampTzGetDatum(now + (int64) left);
+		nulls[c] |= left < 0 || left > FURTHEST;
+		values[c] = TimestampTzGetDatum(nulls[c] ? now : now + (int64) left);
+		c++;
 		values[c++] = Int64GetDatum(f->merged);
 		for (int j = 0; j < 3; j++)
 			values[c++] = Int64GetDatum(slot.spent[j] + (j == f->stage ? (int64) in_stage : 0));

@@ -490,6 +490,10 @@ append_values(WsSpool *spool, TupleTableSlot *slot)
 	if (build_row(spool, slot->tts_values, slot->tts_isnull, hasnull, hoff, &pointer))
 		return pointer;
 	data_size = heap_compute_data_size(desc, slot->tts_values, slot->tts_isnull);
+	if (hoff + data_size > MaxAllocSize)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("a row of %zu bytes is too large to be sorted", hoff + data_size)));
 
 	row = reserve_row(spool, hoff - UNSTORED + data_size, &pointer);
 	memset(row, 0, hoff - UNSTORED + data_size);

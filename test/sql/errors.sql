@@ -66,6 +66,25 @@ SELECT count(*) AS touchy_rows FROM touchy WHERE (t).a = 77;
 SELECT wtest.error('SELECT count(*) FROM (SELECT * FROM touchy ORDER BY t USING OPERATOR(wtest.<#) OFFSET 0) s') AS compared,
        wtest.compare('SELECT * FROM touchy WHERE (t).a <> 77 ORDER BY t USING OPERATOR(wtest.<#), id') AS own_operator_class,
        wtest.compare('SELECT * FROM touchy WHERE (t).a <> 77 ORDER BY t USING OPERATOR(wtest.>#), id') AS own_descending;
+-- Amounts of one currency can be compared, and more is not asked for here.
+CREATE FUNCTION wtest.amount_cmp(int, int) RETURNS int LANGUAGE plpgsql IMMUTABLE STRICT AS $$
+BEGIN
+    IF $1 / 1000 <> $2 / 1000 THEN
+        RAISE EXCEPTION 'currencies differ';
+    END IF;
+    RETURN ($1 > $2)::int - ($1 < $2)::int;
+END $$;
+CREATE FUNCTION wtest.amount_lt(int, int) RETURNS boolean LANGUAGE sql IMMUTABLE STRICT AS 'SELECT wtest.amount_cmp($1, $2) < 0';
+CREATE FUNCTION wtest.amount_gt(int, int) RETURNS boolean LANGUAGE sql IMMUTABLE STRICT AS 'SELECT wtest.amount_cmp($1, $2) > 0';
+CREATE FUNCTION wtest.amount_eq(int, int) RETURNS boolean LANGUAGE sql IMMUTABLE STRICT AS 'SELECT wtest.amount_cmp($1, $2) = 0';
+CREATE OPERATOR wtest.<~ (LEFTARG = int, RIGHTARG = int, FUNCTION = wtest.amount_lt, COMMUTATOR = OPERATOR(wtest.>~));
+CREATE OPERATOR wtest.>~ (LEFTARG = int, RIGHTARG = int, FUNCTION = wtest.amount_gt, COMMUTATOR = OPERATOR(wtest.<~));
+CREATE OPERATOR wtest.=~ (LEFTARG = int, RIGHTARG = int, FUNCTION = wtest.amount_eq);
+CREATE OPERATOR CLASS wtest.amount_ops FOR TYPE int USING btree AS
+    OPERATOR 1 wtest.<~, OPERATOR 3 wtest.=~, OPERATOR 5 wtest.>~, FUNCTION 1 wtest.amount_cmp(int, int);
+CREATE TEMP TABLE amounts AS SELECT i % 3 AS currency, i % 3 * 1000 + i % 7 AS amount FROM generate_series(1, 3000) i;
+SELECT wtest.compare('SELECT * FROM amounts ORDER BY currency, amount USING OPERATOR(wtest.<~)') AS comparable,
+       wtest.error('SELECT * FROM amounts ORDER BY amount USING OPERATOR(wtest.<~)') AS not_comparable;
 SELECT wtest.error('SELECT * FROM touchy ORDER BY t USING OPERATOR(wtest.=#)') AS no_ordering_operator;
 SELECT wtest.error('SELECT * FROM (SELECT point(i, i) AS p FROM generate_series(1, 9) i) s ORDER BY p') AS unsortable_type;
 

@@ -230,6 +230,37 @@ def shapes():
     equal([(f['rows'], f['measured']) for f in found], [(0, True)], 'no rows')
 
 
+def projections():
+    """What a WiscSort makes of its rows may need the query: subplans, values of an outer row."""
+    cur = session(work_mem='1MB')
+    cur.execute('CREATE TABLE few AS SELECT i FROM generate_series(1, 9) i; ANALYZE few')
+    subplan = ('SELECT i, p, (SELECT f.i FROM few f WHERE f.i <> t.i ORDER BY f.i OFFSET 1 LIMIT 1) FROM t'
+               ' WHERE i <= 20000 ORDER BY m')
+    for function, call in (('why', 'why($q$%s$q$)'), ('advise', 'advise($q$%s$q$, true)')):
+        equal([f['node'] for f in records(cur, 'SELECT * FROM wiscsort.' + call % subplan)], ['WiscSort', 'Sort'],
+              function + '() has the sort of a subplan once')
+    found = records(cur, """SELECT * FROM wiscsort.advise($q$SELECT * FROM (SELECT i, m FROM t WHERE i <= 3) a,
+        LATERAL (SELECT b.m, b.p || a.m AS y FROM t b ORDER BY b.m OFFSET 0) s$q$, true)""")
+    equal([(f['node'], f['measured']) for f in found], [('WiscSort', True)], 'a column made of another row')
+    cur.execute("""CREATE FUNCTION noted(int) RETURNS int LANGUAGE plpgsql VOLATILE AS
+        $$ BEGIN PERFORM set_config('wiscsort_test.n', (current_setting('wiscsort_test.n')::int + 1)::text, false);
+        RETURN $1; END $$""")
+    cur.execute('SET wiscsort_test.n = 0')
+    rows(cur, "SELECT * FROM wiscsort.advise('SELECT i, noted(i), p FROM t WHERE i <= 5000 ORDER BY m', true)")
+    equal(value(cur, "SELECT current_setting('wiscsort_test.n')"), '0', 'what functions set is undone')
+
+
+def other_operators():
+    """status() does not call operators that somebody else has made."""
+    cur = session()
+    cur.execute("""CREATE FUNCTION trap(oid, int4) RETURNS bool LANGUAGE plpgsql AS
+        $$ BEGIN RAISE EXCEPTION 'called'; END $$;
+        CREATE OPERATOR = (LEFTARG = oid, RIGHTARG = int4, FUNCTION = trap);
+        ALTER DATABASE postgres SET session_preload_libraries = ''""")
+    equal(error(cur, 'SELECT * FROM wiscsort.status()')[0], None, 'status() has a search_path of its own')
+    cur.execute('ALTER DATABASE postgres RESET session_preload_libraries; DROP OPERATOR = (oid, int4)')
+
+
 def recommendations():
     """The setting recommended is one with which the sort is in one pass, and as large as need be."""
     cur = session()
@@ -284,4 +315,5 @@ def end():
 
 
 if __name__ == '__main__':
-    common.run([start, forecasts, refusals, reading_only, rights, shapes, recommendations, why, end])
+    common.run([start, forecasts, refusals, reading_only, rights, other_operators, shapes, projections, recommendations,
+                why, end])

@@ -370,6 +370,15 @@ def progress():
         equal(value(other, 'SELECT count(*) FROM wiscsort.progress'), 8, 'of one session eight are shown')
         cur.execute('COMMIT')
         equal(value(other, 'SELECT count(*) FROM wiscsort.progress'), 0, 'and then none')
+        cur.execute('BEGIN; SET LOCAL wiscsort.debug_force = on')
+        many = 'generate_series(1, 1000000)'
+        thread, outcome = started(cur, 'SELECT a FROM %s a, %s b, %s c, %s d ORDER BY a' % ((many,) * 4))
+        equal(wait_for(other, 'SELECT estimated_end FROM wiscsort.progress WHERE rows_in > 1000'), (None,),
+              'a sort that ends in a million years')
+        cur.connection.cancel()
+        thread.join()
+        equal(outcome, ['57014'], 'which is cancelled')
+        cur.execute('ROLLBACK')
         merging(cluster, cur, other)
         healthy(cluster, 'progress')
 
@@ -441,6 +450,10 @@ def without_memory():
 
 # --- limits and the log -----------------------------------------------------------------------------
 
+RECURSIVE = """WITH RECURSIVE r(n, p) AS (SELECT 1, i FROM generate_series(1, 20000) i UNION ALL
+    SELECT n + 1, p FROM (SELECT n, p FROM r ORDER BY p DESC OFFSET 0) s WHERE n < 3) SELECT count(*) FROM r"""
+
+
 def max_temp():
     with server() as cluster:
         cur = session(cluster, work_mem='256kB')
@@ -472,6 +485,9 @@ def max_temp():
                    " ('wiscsort.max_temp', 'wiscsort.log_min_temp') ORDER BY name"),
               [('wiscsort.' + name, '-1', 'kB', '-1', '2147483647', 'superuser') for name in ('log_min_temp', 'max_temp')],
               'units and bounds')
+        cur.execute('SET wiscsort.max_temp = 0')
+        found, message = error(cur, RECURSIVE)
+        check(found == '53400' and 'sort by r_1.p DESC exceed' in message, 'below a recursive union', (found, message))
         for bad in ('-2', '1.5 parsecs', '99999999999999'):
             equal(error(cur, "SET wiscsort.max_temp = '%s'" % bad)[0], '22023', 'refused: ' + bad)
         healthy(cluster, 'max_temp')
@@ -507,6 +523,11 @@ def log_min_temp():
         plan, lines = logged('0', 'SELECT * FROM t ORDER BY m')
         equal(len(lines), 1, '0 logs those without files, too')
         rows(cur, 'SELECT * FROM t a, LATERAL (SELECT k FROM u WHERE j < a.i ORDER BY l LIMIT 1) s WHERE a.i < 3')
+        cur.execute("SET work_mem = '256kB'")
+        before = len(cluster.log())
+        equal(value(cur, RECURSIVE), 60000, 'below a recursive union')
+        equal(re.findall(r'LOG:  WiscSort of (\d+) rows: Sort Key: ([^;]*)', cluster.log()[before:]),
+              [('20000', 'r_1.p DESC')] * 3, 'its sorts are logged')
         healthy(cluster, 'log_min_temp')
 
 

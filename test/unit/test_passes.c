@@ -206,6 +206,27 @@ last_guesses(int threads)
 	job_free(&job);
 }
 
+/*
+ * Rows in any order, and then some that ascend three times over, of whose runs many wait as chains: merges
+ * at the end, of runs of several levels, must be of runs that came one after the other, or rows with equal keys
+ * do not keep their order.
+ */
+static void
+sweeps(Size any, Size ascending)
+{
+	job = (Job) {.what = "sweeps", .kind = FAKE_EXACT, .distinct = 1000, .expected = 1000,
+		.bytes = 32 * 1024, .disk_bytes = 8 * 1024, .block_size = 1024, .n = any + ascending};
+	job_rows(&job);
+	for (Size i = any; i < job.n; i++)
+		job.table.values[i * job.table.ncols] = Int64GetDatum((int64) ((i - any) * 3 * 1000 / ascending % 1000));
+	free(job.order);
+	job.order = fake_sorted(&job.table, &fake_keys[job.kind]);
+	CHECK(server_try(pass, NULL) && job.wrong == 0 && server_left() == NULL,
+		  "%s: %zu rows in any order, %zu that ascend, %d runs, %d passes (%ld wrong)", job.what, any, ascending,
+		  job.stats.formed, job.stats.passes, job.wrong);
+	job_free(&job);
+}
+
 /* Is the file of a level used again? */
 static void
 disk_is_reused(void)
@@ -290,6 +311,8 @@ main(void)
 			for (int i = 0; i < lengthof(kinds); i++)
 				if (!random_access || kinds[i] != FAKE_EXACT_NULLS)
 					jobs(kinds[i], threads, random_access);
+	for (Size ascending = 40; ascending < 54; ascending++)
+		sweeps(74 * 1536, ascending * 1000);
 	disk_is_reused();
 	last_guesses(0);
 	last_guesses(1);
