@@ -382,12 +382,8 @@ ws_explain_prefix(ExplainState *es)
 	tuplesort_getdatum((sort), true, (value), (isnull), NULL)
 #endif
 
-/*
- * Does core sort rows of one column as datums, whatever its type?  15 does so if it is passed by value.  And
- * does what datums take beside the array count as memory?  Not since tuples have no chunk of their own, 17.
- */
+/* Does core sort rows of one column as datums, whatever its type?  15 does so if it is passed by value. */
 #define WS_CORE_SORTS_ANY_DATUM		(PG_VERSION_NUM >= 160000)
-#define WS_CORE_COUNTS_DATUMS		(PG_VERSION_NUM < 170000)
 
 /* What a tuple in the memory of core's sort takes beside itself: the header of a chunk. */
 #if PG_VERSION_NUM >= 170000

@@ -13,9 +13,13 @@
 #include "advise/advise.h"
 
 #include "access/htup_details.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_type.h"
 #include "exec/exec.h"
 #include "executor/executor.h"
 #include "store/row.h"
+#include "utils/tuplesort.h"
+#include "utils/typcache.h"
 
 /* Bytes of a row in one of core's tapes beside what a minimal tuple has behind its length. */
 #define TAPE_LENGTH			sizeof(unsigned int)
@@ -92,6 +96,36 @@ ws_core_sorts_datums(TupleDesc desc, bool again)
 }
 
 /*
+ * Does what datums take beside the array count as memory of core's sort?  In 15 and 17.12, and not in 18.6: a
+ * sort of a few tells.
+ */
+static bool
+core_counts_datums(void)
+{
+	enum {DATUMS = 100, BYTES = 1024};
+	static int	kilobytes = -1;
+
+	if (kilobytes < 0)
+	{
+		Oid			less = lookup_type_cache(TEXTOID, TYPECACHE_LT_OPR)->lt_opr;
+		Tuplesortstate *sort = tuplesort_begin_datum(TEXTOID, less, C_COLLATION_OID, false, 1024, NULL,
+													 TUPLESORT_NONE);
+		text	   *value = palloc0(BYTES);
+		TuplesortInstrumentation stats;
+
+		SET_VARSIZE(value, BYTES);
+		for (int i = 0; i < DATUMS; i++)
+			tuplesort_putdatum(sort, PointerGetDatum(value), false);
+		tuplesort_performsort(sort);
+		tuplesort_get_stats(sort, &stats);
+		tuplesort_end(sort);
+		pfree(value);
+		kilobytes = (int) stats.spaceUsed;
+	}
+	return kilobytes >= DATUMS * BYTES / 1024;
+}
+
+/*
  * Sets what core takes for a row, that is `minimal` bytes long as a minimal tuple on average, `again` of them
  * for columns that core has twice, and takes `core` bytes in memory.
  */
@@ -106,7 +140,7 @@ ws_set_core_row(WsSortFacts *facts, TupleDesc desc, double minimal, double again
 	{
 		bool		by_value = TupleDescAttr(desc, 0)->attbyval;
 
-		facts->core_row = by_value || !WS_CORE_COUNTS_DATUMS ? 0 : core - header;
+		facts->core_row = by_value || !core_counts_datums() ? 0 : core - header;
 		facts->core_tape = by_value ? sizeof(Datum) : minimal - header;
 	}
 	facts->core_tape += TAPE_LENGTH;
