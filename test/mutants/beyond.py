@@ -99,7 +99,6 @@ fault('an old plan is believed', FILE, 'r->copies = r->needed != NULL && has_out
       'r->copies = false;', 't:beyond/outgrown')
 fault('the mark is lost', 'sort/again.c', 's->mark_position = first->mark_position;', '{}', 'unit:test_again t:beyond/places')
 FILE = 'merge/passes.c'
-fault('the youngest runs are merged', FILE, 'memcpy(runs, f->runs + end - n, n * sizeof(WsRun));',
-      'memcpy(runs, f->runs, n * sizeof(WsRun));', 'unit:test_travel')
+fault('the youngest runs are merged', FILE, 'put_first(f, end - n, n);', 'put_first(f, 0, n);', 'unit:test_travel')
 fault('a helper writes before its turn', 'run/emit.c', 'return allowed && !older_waits(f, p);', 'return allowed;',
       reason='runs are out of order only if a descriptor for the helper comes free between two pieces')

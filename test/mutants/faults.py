@@ -16,6 +16,12 @@ def fault(name, file, old, new, tests='', reason=None):
     FAULTS.append(Fault(name, 'src/' + file, old, new, tests.split(), reason))
 
 
+# --- what is compared, and what keys are called ---------------------------------
+
+fault('codes of values that cannot be compared', 'key/keyspec.c',
+      'return proc >= FirstNormalObjectId && category != TYPCATEGORY_STRING;', 'return false;', 'sql:errors')
+fault('work tables without their union', 'exec/report.c', 'if (found != NULL)', 'if (false)', 't:stat/max_temp')
+
 # --- key/fixed.h: each encoding of fixed width --------------------------------
 
 FILE = 'key/fixed.h'
@@ -265,9 +271,8 @@ fault('same prefix is same key', FILE,
 fault('errors of runs dropped', FILE, 'ws_run_read_raise(&merge->sources[i].reader);', '{}', 't:damage')
 fault('blocks read not counted', FILE, 'ws_reader_count(merge->reader);', '{}', 'sql:edges')
 FILE = 'merge/passes.c'
-fault('oldest runs first', FILE, 'return (x->number < y->number) - (x->number > y->number);',
-      'return (x->number > y->number) - (x->number < y->number);', 'sql:merge',
-      'of the runs of a level any may be merged first: entries that tie may come in any order')
+fault('merges of runs that are no neighbours', FILE, 'return (x->arrival < y->arrival) - (x->arrival > y->arrival);',
+      'return (x->number < y->number) - (x->number > y->number);', 'unit:test_passes')
 fault('one run too many', FILE, 'while (f->nruns > f->fan_in && ws_formation_count_chains(f, -1) > f->fan_in)',
       'while (f->nruns > f->fan_in + 8 && ws_formation_count_chains(f, -1) > f->fan_in + 8)',
       't:accounting sql:merge')
