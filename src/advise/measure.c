@@ -205,6 +205,7 @@ ws_measure(PlanState *node)
 void
 ws_run_measured(QueryDesc *desc)
 {
+	List	   *nodes = measured;
 	ListCell   *lc;
 
 	ws_input_by_rows = true;
@@ -216,13 +217,14 @@ ws_run_measured(QueryDesc *desc)
 	PG_FINALLY();
 	{
 		ws_input_by_rows = false;
+		measured = NIL;
 	}
 	PG_END_TRY();
-	foreach(lc, measured)
+	/* they may be asked for rows once more, by a trial */
+	foreach(lc, nodes)
 	{
 		WsMeasured *m = lfirst(lc);
 
 		ExecSetExecProcNode(m->node, m->real);
 	}
-	measured = NIL;
 }

@@ -119,8 +119,6 @@ ws_keyspec_create(TupleDesc desc, int ncols, const AttrNumber *attnos,
 		col->notnull = notnull[i];
 		col->length = TupleDescAttr(desc, attnos[i] - 1)->attlen;
 		col->byval = TupleDescAttr(desc, attnos[i] - 1)->attbyval;
-		col->dissimilar = is_dissimilar(type) ||
-			(i > 0 && may_fail(type, ws_comparison_proc(sortops[i], &descending)));
 		spec->last_attno = Max(spec->last_attno, attnos[i]);
 
 		ws_init_sort_support(&spec->compare[i], attnos[i], sortops[i],
@@ -130,6 +128,9 @@ ws_keyspec_create(TupleDesc desc, int ncols, const AttrNumber *attnos,
 										&col->descending, &col->width);
 		if (ws_encoding_partial(col->encoding))
 		{
+			/* of a later column core compares no values if those before it differ */
+			col->dissimilar = is_dissimilar(type) ||
+				(i > 0 && may_fail(type, ws_comparison_proc(sortops[i], &descending)));
 			find_abbreviation(col, type, sortops[i], collations[i]);
 			spec->comparator = true;
 			if (col->encoding == WS_ENC_NONE && find_transform(col, sortops[i], collations[i]))
