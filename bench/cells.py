@@ -224,15 +224,21 @@ class Cell:
                 % (bad, ', k2' if 'k2' in self.order else '', lags, self._source(True)))
 
 
+    def checked_query(self):
+        """The part of check_query that has the sort."""
+        if self.shape != 'own' or not self.order:
+            return self.check_query()
+        return ('SELECT s.*, hash_record_extended(s, 0) AS hash, row_number() OVER () AS arrival FROM (%s OFFSET 0) s'
+                % self._source(True))
+
     def _own_check(self):
-        """The same for any ORDER BY: no row's rank may be less than its predecessor's."""
+        """The same for any ORDER BY: no row's rank, which core finds, may be less than its predecessor's."""
         if not self.order:
             return 'SELECT count(*), sum(hash_record_extended(s, 0)), 0 FROM (%s OFFSET 0) s' % self.select
-        arrived = ('SELECT s.*, hash_record_extended(s, 0) AS hash, row_number() OVER () AS arrival FROM (%s OFFSET 0) s'
-                   % self._source(True))
-        ranked = 'SELECT hash, arrival, rank() OVER (ORDER BY %s) AS place FROM (%s) s' % (self.order, arrived)
-        return ('SELECT count(*), sum(hash), count(*) FILTER (WHERE place < before) FROM (SELECT hash, place, '
-                'lag(place) OVER (ORDER BY arrival) AS before FROM (%s) s) w' % ranked)
+        ranked = 'SELECT hash, arrival, rank() OVER (ORDER BY %s) AS place FROM arrived s' % self.order
+        return ('BEGIN; CREATE TEMP TABLE arrived ON COMMIT DROP AS %s; SET LOCAL wiscsort.enable = off; '
+                'SELECT count(*), sum(hash), count(*) FILTER (WHERE place < before) FROM (SELECT hash, place, '
+                'lag(place) OVER (ORDER BY arrival) AS before FROM (%s) s) w' % (self.checked_query(), ranked))
 
 
 def _text(i, length):

@@ -293,10 +293,11 @@ class Bench:
             with sessions[side].cursor() as cur:
                 cur.execute(cell.check_query())
                 rows, digest, disorders = cur.fetchone()
+                cur.execute('ROLLBACK')
             good = (rows, digest) == expected and disorders == 0
             answer[side] = {'rows': rows, 'hash': str(digest), 'disorders': disorders}
             correct = correct and good
-        answer['used_wiscsort'] = self._uses(sessions['wiscsort'], cell.check_query())
+        answer['used_wiscsort'] = self._uses(sessions['wiscsort'], cell.checked_query())
         answer['correct'] = correct
         result['answer'] = answer
 

@@ -263,7 +263,7 @@ copy_trie(const Build *build)
 	b->nodes = build->nodes;
 	b->bytes = trie_bytes(build);
 	b->node = palloc(build->nodes * sizeof(Beginning));
-	b->labels = palloc(build->labels + 1);
+	b->labels = palloc0(build->labels + sizeof(uint64));
 	b->ranks = palloc(build->ranks + 1);
 	b->node_of = palloc(CODES * build->nodes * sizeof(uint16));
 	b->reach = WS_BEHIND_CODE;
@@ -349,6 +349,25 @@ ws_beginnings_bytes(const WsBeginnings *b)
 	return b->bytes;
 }
 
+/* Are n bytes the same?  There are seven more behind them, whatever these are. */
+static inline bool
+same_bytes(const uint8 *a, const uint8 *b, Size n)
+{
+	uint64		x;
+	uint64		y;
+
+	for (; n > sizeof(x); n -= sizeof(x), a += sizeof(x), b += sizeof(x))
+	{
+		memcpy(&x, a, sizeof(x));
+		memcpy(&y, b, sizeof(y));
+		if (x != y)
+			return false;
+	}
+	memcpy(&x, a, sizeof(x));
+	memcpy(&y, b, sizeof(y));
+	return pg_ntoh64(x ^ y) >> (BITS_PER_BYTE * (sizeof(x) - n)) == 0;
+}
+
 /*
  * The first child of a node from whose label's first byte on `byte` is not above it, or behind the last.
  * Looked up, because no processor foresees how a search among digits goes.
@@ -396,7 +415,7 @@ ws_beginnings_prefix(const WsBeginnings *b, const uint8 *key)
 		label = b->labels + child->label - known;
 		/* most labels are of one byte */
 		if (child->length == known + 1 ||
-			memcmp(key + known, label + known, child->length - known) == 0)
+			same_bytes(key + known, label + known, child->length - known))
 		{
 			node = child;
 			continue;

@@ -142,6 +142,13 @@ ws_tells_null(const WsKeyColumn *col, const WsKeyColumn *next)
 			col->encoding == WS_ENC_NAME) && !next->notnull && !next->null_apart;
 }
 
+/* Is the first column a text whose bytes tell its order? */
+static inline bool
+ws_text_first(const WsKeySpec *spec)
+{
+	return spec->cols[0].encoding == WS_ENC_TEXT || spec->cols[0].encoding == WS_ENC_BPCHAR;
+}
+
 /*
  * Does the first column, if it is not null, decide all bytes of the prefix?  It is of
  * fixed width then, and alone, or wide, or the comparator orders what is behind it.

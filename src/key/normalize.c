@@ -93,6 +93,11 @@ copy_bytes(uint8 *out, const uint8 *bytes, Size n, uint8 invert)
 {
 	Size		i = 0;
 
+	if (invert == 0 && n > 2 * sizeof(uint64))
+	{
+		memcpy(out, bytes, n);
+		return;
+	}
 	for (; i + sizeof(uint64) <= n; i += sizeof(uint64))
 	{
 		uint64		word;
@@ -372,6 +377,59 @@ ws_value_bytes(const WsKeyColumn *col, Datum value, Size n, uint8 *out)
 	return w.pos;
 }
 
+/* Needs none of n bytes of a text an escape before a column that may be null? */
+static inline bool
+none_escaped(const uint8 *bytes, Size n)
+{
+	uint64		word;
+
+	for (; n >= sizeof(word); n -= sizeof(word), bytes += sizeof(word))
+		if (!ws_none_escaped(bytes, 0))
+			return false;
+	memset(&word, 0xFF, sizeof(word));
+	memcpy(&word, bytes, n);
+	return ws_none_escaped((uint8 *) &word, 0);
+}
+
+/*
+ * Begins a key with a text (ws_text_first) that is not null, as put_value does, and with zeros behind it.
+ * Does nothing, and returns false, if that is not simple.
+ */
+static inline bool
+begin_with_text(Window *w, const WsKeySpec *spec, const Datum *values, const bool *isnull)
+{
+	const WsKeyColumn *col = &spec->cols[0];
+	struct varlena *v = (struct varlena *) DatumGetPointer(values[col->attno - 1]);
+	const uint8 *bytes = (const uint8 *) VARDATA_ANY(v);
+	uint8		invert = col->descending ? 0xFF : 0;
+	bool		second = false;
+	Size		n;
+
+	if (unlikely(VARATT_IS_EXTERNAL(v) || VARATT_IS_COMPRESSED(v)))
+		return false;
+	n = VARSIZE_ANY_EXHDR(v);
+	if (col->encoding == WS_ENC_BPCHAR)
+		while (n > 0 && bytes[n - 1] == ' ')
+			n--;
+	if (col->tells_null)
+	{
+		if (unlikely(!none_escaped(bytes, Min(n, w->end))))
+			return false;
+		second = isnull[col[1].attno - 1] != col[1].nulls_first;
+	}
+	if (unlikely(col->null_apart && n > 0 && bytes[0] == 0xFF))
+		return false;
+	if (!col->notnull && !col->null_apart)
+		put_byte(w, ws_null_byte(col, false));
+	put_bytes(w, bytes, n, invert);
+	put_byte(w, col->tells_null ? (invert & ~1) + second : invert);
+	if (w->pos <= w->skip)
+		memset(w->out, 0, w->end - w->skip);
+	else if (w->pos < w->end)
+		memset(w->out + (w->pos - w->skip), 0, w->end - w->pos);
+	return true;
+}
+
 /*
  * What ws_key_bytes does, for the columns from number `from` on, in front of which are `before` bytes;
  * without the bytes of letters that are a guess if these are to be certain.
@@ -383,9 +441,17 @@ key_bytes(const WsKeySpec *spec, int from, Size before, const Datum *values, con
 	Window		w = {out, skip, skip + n, before};
 	bool		told = false;	/* the column before says whether this one is null */
 	bool		guessed = false;
+	int			i = from;
 
-	memset(out, 0, n);
-	for (int i = from; i < spec->ncols && !window_full(&w); i++)
+	if (from == 0 && ws_text_first(spec) && likely(!isnull[spec->cols[0].attno - 1]) &&
+		begin_with_text(&w, spec, values, isnull))
+	{
+		told = spec->cols[0].tells_null;
+		i++;
+	}
+	else
+		memset(out, 0, n);
+	for (; i < spec->ncols && !window_full(&w); i++)
 	{
 		const WsKeyColumn *col = &spec->cols[i];
 		int			att = col->attno - 1;

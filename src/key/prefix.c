@@ -62,11 +62,12 @@ first_prefix(const WsKeyColumn *col, Datum value)
 static inline ws_uint128
 window_prefix(const uint8 window[WS_PREFIX_BYTES])
 {
-	ws_uint128	prefix = 0;
+	uint64		first;
+	uint16		last;
 
-	for (int i = 0; i < WS_PREFIX_BYTES; i++)
-		prefix = (prefix << 8) | window[i];
-	return prefix;
+	memcpy(&first, window, sizeof(first));
+	memcpy(&last, window + sizeof(first), sizeof(last));
+	return (ws_uint128) pg_ntoh64(first) << 16 | pg_ntoh16(last);
 }
 
 /* The entry of a window of key bytes. */

@@ -122,6 +122,12 @@ ws_key_told(const WsKeySpec *spec, WsEntry entry)
 		told.reach = WS_PREFIX_BYTES;
 		return told;
 	}
+	/* a text has no zero byte: this one has ended, or is null */
+	if (ws_text_first(spec) && spec->ncols == 1 && !spec->cols[0].descending && (uint8) prefix == 0)
+	{
+		told.columns = 1;
+		return told;
+	}
 	if (spec->ranges != NULL)
 	{
 		if (!ws_ranges_told(spec, prefix, &told, &left))

@@ -18,20 +18,24 @@
  */
 #include "merge/losertree.h"
 
-/* Does a come before b? */
-static inline bool
-before(const WsLoserTree *tree, const WsTreeNode *a, const WsTreeNode *b)
+/* Does a, whose prefix b has, come before b? */
+static pg_noinline bool
+tied_before(const WsLoserTree *tree, WsTreeNode a, WsTreeNode b)
 {
-	if (unlikely(tree->tie != NULL && ws_entry_same_prefix(a->entry, b->entry) &&
-				 ws_entry_pointer(a->entry) != WS_POINTER_MASK &&
-				 ws_entry_pointer(b->entry) != WS_POINTER_MASK))
-	{
-		int			cmp = tree->tie(tree->tie_arg, a, b);
+	int			cmp = 0;
 
-		if (cmp != 0)
-			return cmp < 0;
-	}
-	return ws_entry_int(a->entry) < ws_entry_int(b->entry);
+	if (ws_entry_pointer(a.entry) != WS_POINTER_MASK && ws_entry_pointer(b.entry) != WS_POINTER_MASK)
+		cmp = tree->tie(tree->tie_arg, &a, &b);
+	return cmp != 0 ? cmp < 0 : ws_entry_int(a.entry) < ws_entry_int(b.entry);
+}
+
+/* Does a come before b?  (By value: that one's address is asked for keeps an entry out of the registers.) */
+static inline bool
+before(const WsLoserTree *tree, WsTreeNode a, WsTreeNode b)
+{
+	if (unlikely(tree->tie != NULL && ws_entry_same_prefix(a.entry, b.entry)))
+		return tied_before(tree, a, b);
+	return ws_entry_int(a.entry) < ws_entry_int(b.entry);
 }
 
 /*
@@ -63,7 +67,7 @@ play(WsLoserTree *tree, int node, const WsEntry *first)
 	}
 	left = play(tree, 2 * node, first);
 	right = play(tree, 2 * node + 1, first);
-	if (before(tree, &right, &left))
+	if (before(tree, right, left))
 	{
 		tree->losers[node] = left;
 		return right;
@@ -91,40 +95,23 @@ ws_losertree_replace(WsLoserTree *tree, WsEntry next)
 {
 	WsTreeNode	champion = {next, tree->winner.source};
 
-	if (tree->tie == NULL)
+	for (int node = (champion.source + tree->n) >> 1; node > 0; node >>= 1)
 	{
+		WsTreeNode *loser = &tree->losers[node];
+		WsTreeNode	other = *loser;
+
 		/* Both outcomes are equally likely: select, do not branch. */
-		for (int node = (champion.source + tree->n) >> 1; node > 0; node >>= 1)
-		{
-			WsTreeNode *loser = &tree->losers[node];
-			WsTreeNode	other = *loser;
-			uint64		swap = -(uint64) (ws_entry_int(other.entry) < ws_entry_int(champion.entry));
-			uint64		lo = (other.entry.lo ^ champion.entry.lo) & swap;
-			uint64		hi = (other.entry.hi ^ champion.entry.hi) & swap;
-			int32		src = (other.source ^ champion.source) & (int32) swap;
+		uint64		swap = -(uint64) before(tree, other, champion);
+		uint64		lo = (other.entry.lo ^ champion.entry.lo) & swap;
+		uint64		hi = (other.entry.hi ^ champion.entry.hi) & swap;
+		int32		src = (other.source ^ champion.source) & (int32) swap;
 
-			loser->entry.lo = other.entry.lo ^ lo;
-			loser->entry.hi = other.entry.hi ^ hi;
-			loser->source = other.source ^ src;
-			champion.entry.lo ^= lo;
-			champion.entry.hi ^= hi;
-			champion.source ^= src;
-		}
-	}
-	else
-	{
-		for (int node = (champion.source + tree->n) >> 1; node > 0; node >>= 1)
-		{
-			WsTreeNode *loser = &tree->losers[node];
-
-			if (before(tree, loser, &champion))
-			{
-				WsTreeNode	other = *loser;
-
-				*loser = champion;
-				champion = other;
-			}
-		}
+		loser->entry.lo = other.entry.lo ^ lo;
+		loser->entry.hi = other.entry.hi ^ hi;
+		loser->source = other.source ^ src;
+		champion.entry.lo ^= lo;
+		champion.entry.hi ^= hi;
+		champion.source ^= src;
 	}
 	tree->winner = champion;
 }

@@ -37,6 +37,10 @@ fault('a byte between two children leads to the first', FILE,
       'if (node->least + i >= b->node[node->first_child + child + 1].first)', 'unit:test_beginnings')
 fault('too many beginnings', FILE, 'if (b->nodes == b->most)', 'if (b->nodes > b->most + 100000)',
       'unit:test_beginnings', 'Then memory of the trie is overrun, which a sanitizer sees.')
+fault('one byte of a label more', FILE, 'return pg_ntoh64(x ^ y) >> (BITS_PER_BYTE * (sizeof(x) - n)) == 0;',
+      'return x == y;', 'unit:test_beginnings')
+fault('a label of eight bytes is not compared', FILE, 'for (; n > sizeof(x); n -= sizeof(x), a += sizeof(x), b += sizeof(x))',
+      'for (; n >= sizeof(x); n -= sizeof(x), a += sizeof(x), b += sizeof(x))', 'unit:test_beginnings')
 fault('bytes behind a part one too many', FILE, 'behind--;\nbreak;', 'break;', 'unit:test_beginnings')
 fault('keys never told to their ends', FILE, 'b.whole = ends && equal > n / WS_LEARN_ONE_IN;', 'b.whole = false;',
       'unit:test_beginnings')
@@ -96,6 +100,12 @@ fault('bytes behind codes from the front of the prefix', FILE, 'bytes.n = left /
       'unit:test_range')
 fault('bits behind codes taken for bytes', FILE, 'prefix >>= left % BITS_PER_BYTE;', '{}', 'unit:test_range')
 FILE = 'key/normalize.c'
+fault('a null byte before a text that needs none', FILE, 'if (!col->notnull && !col->null_apart)', 'if (!col->notnull)',
+      'unit:test_key')
+fault('a text of bytes that need an escape', FILE, 'if (unlikely(!none_escaped(bytes, Min(n, w->end))))',
+      'if (unlikely(!none_escaped(bytes, 0)))', 'unit:test_key')
+fault('a text that ends in a prefix is told wholly', 'key/told.c',
+      'spec->ncols == 1 && !spec->cols[0].descending && (uint8) prefix == 0)', '(uint8) prefix == 0)', 'unit:test_tied')
 fault('prefix is not said to be cut', FILE, 'r->cut = true;', '{}', 'unit:test_range sql:ranges')
 fault('gap goes on', FILE, 'if (ws_code_is_exact(code))\nreturn true;', 'return true;',
       'unit:test_dictionary t:libc')

@@ -233,12 +233,12 @@ fault('memory of ties forgotten', FILE,
 # --- merge ----------------------------------------------------------------------
 
 FILE = 'merge/losertree.c'
-fault('ties turned round', FILE, 'return cmp < 0;', 'return cmp > 0;', 'unit:test_losertree')
-fault('first matches turned round', FILE, 'if (before(tree, &right, &left))',
-      'if (before(tree, &left, &right))', 'unit:test_losertree')
+fault('ties turned round', FILE, 'return cmp != 0 ? cmp < 0', 'return cmp != 0 ? cmp > 0', 'unit:test_losertree')
+fault('first matches turned round', FILE, 'if (before(tree, right, left))',
+      'if (before(tree, left, right))', 'unit:test_losertree')
 fault('source not exchanged', FILE, 'champion.source ^= src;', '(void) src;', 'unit:test_losertree')
-fault('end of a source is a row', FILE, 'ws_entry_pointer(b->entry) != WS_POINTER_MASK))',
-      'ws_entry_pointer(b->entry) != 0))', 'sql:edges')
+fault('end of a source is a row', FILE, '&& ws_entry_pointer(b.entry) != WS_POINTER_MASK)',
+      '&& ws_entry_pointer(b.entry) != 0)', 'sql:edges')
 FILE = 'merge/gather.c'
 fault('bound is the greatest', FILE, 'bound = Min(bound, ws_entry_int(s->end[-1]));',
       'bound = Max(bound, ws_entry_int(s->end[-1]));', 'sql:merge')
