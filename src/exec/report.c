@@ -88,6 +88,9 @@ ws_exceeds_max_temp(WsWatch *watch)
 void
 ws_log_sort(WsSortState *state)
 {
+	/* a sort may be done again for each of many rows */
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "WiscSort log", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
 	ExplainState *es = explain_of(state);
 	StringInfoData line;
 
@@ -102,5 +105,6 @@ ws_log_sort(WsSortState *state)
 	}
 	ereport(LOG, (errmsg("WiscSort of " UINT64_FORMAT " rows: %s", state->stats.runs.entries, line.data),
 				  errhidecontext(true)));
-	pfree(line.data);
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(context);
 }

@@ -12,9 +12,10 @@
  * going to write is charged before, by writing its last byte through the
  * virtual file: temp_file_limit is only looked at there.
  *
- * The file belongs to CurrentResourceOwner: at abort it is closed and
+ * The file belongs to CurrentResourceOwner: at abort it is emptied, closed and
  * deleted there.  The struct, the mapping and the duplicate descriptor belong to
- * the memory context the file was created in.
+ * the memory context the file was created in, which may stay until the end of the transaction: an emptied
+ * file takes no disk meanwhile.
  *-------------------------------------------------------------------------
  */
 #ifndef _GNU_SOURCE
@@ -28,8 +29,10 @@
 
 #include "commands/tablespace.h"
 #include "executor/instrument.h"
+#include "lib/ilist.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
+#include "utils/resowner.h"
 
 /*
  * Bytes in one system call.  Larger writes gain nothing, and the page cache
@@ -53,7 +56,11 @@ typedef struct MappedTempFile
 	WsMapping	mapping;
 	MemoryContextCallback callback;
 	const WsThreads *threads;
+	ResourceOwner owner;		/* or NULL if that has gone */
+	dlist_node	node;			/* among the live ones */
 } MappedTempFile;
+
+static dlist_head live = DLIST_STATIC_INIT(live);
 
 static void
 unmap(void *arg)
@@ -78,11 +85,40 @@ close_descriptor(int *fd)
 	*fd = -1;
 }
 
+/* A resource owner goes, CurrentResourceOwner: at abort, the disk that its files take is given back. */
+static void
+owner_goes(ResourceReleasePhase phase, bool commits, bool top_level, void *arg)
+{
+	dlist_iter	iter;
+
+	if (phase != RESOURCE_RELEASE_BEFORE_LOCKS)
+		return;
+	dlist_foreach(iter, &live)
+	{
+		MappedTempFile *m = dlist_container(MappedTempFile, node, iter.cur);
+
+		if (m->owner != CurrentResourceOwner)
+			continue;
+		if (!commits)
+			(void) FileTruncate(m->tf.file, 0, WAIT_EVENT_BUFFILE_TRUNCATE);
+		m->owner = NULL;
+	}
+}
+
+static void
+forget_live(MappedTempFile *m)
+{
+	if (m->node.next != NULL)
+		dlist_delete(&m->node);
+	m->node.next = NULL;
+}
+
 static void
 release(void *arg)
 {
 	MappedTempFile *m = arg;
 
+	forget_live(m);
 	unmap(m);
 	close_descriptor(&m->tf.raw);
 	close_descriptor(&m->tf.direct);
@@ -95,16 +131,22 @@ release(void *arg)
 WsTempFile *
 ws_tempfile_create(const WsThreads *threads)
 {
+	static bool called = false;
 	MappedTempFile *m = palloc0(sizeof(MappedTempFile));
 
+	if (!called)
+		RegisterResourceReleaseCallback(owner_goes, NULL);
+	called = true;
 	PrepareTempTablespaces();
 	m->tf.file = OpenTemporaryFile(false);
 	m->tf.name = pstrdup(FilePathName(m->tf.file));
 	m->tf.raw = m->tf.direct = -1;
 	m->threads = threads;
+	m->owner = CurrentResourceOwner;
 	m->callback.func = release;
 	m->callback.arg = m;
 	MemoryContextRegisterResetCallback(CurrentMemoryContext, &m->callback);
+	dlist_push_head(&live, &m->node);
 	return &m->tf;
 }
 
@@ -529,6 +571,7 @@ ws_tempfile_close(WsTempFile *tf)
 
 	if (tf == NULL)
 		return;
+	forget_live(m);
 	FileClose(tf->file);		/* may raise a cancel: the callback does the rest then */
 	if (tf->mapping != NULL)
 	{

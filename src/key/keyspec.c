@@ -55,7 +55,7 @@ find_transform(WsKeyColumn *col, Oid sortop, Oid collation)
 static bool
 is_dissimilar(Oid type)
 {
-	return type == RECORDOID || type == RECORDARRAYOID;
+	return type == RECORDOID || type == RECORDARRAYOID || type == ANYARRAYOID;
 }
 
 /*

@@ -110,7 +110,7 @@ ws_letter_at(const uint8 *text, Size n, Size *bytes)
 	*bytes = 1;
 	if (text[0] < 0x80)
 		return text[0];
-	if ((text[0] & 0xE0) != 0xC0 || n < 2)
+	if (text[0] < 0xC2 || text[0] > 0xDF || n < 2 || (text[1] & 0xC0) != 0x80)
 		return WS_LETTERS;
 	*bytes = 2;
 	return Min((text[0] & 0x1F) << 6 | (text[1] & 0x3F), WS_LETTERS);

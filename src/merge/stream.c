@@ -81,7 +81,7 @@ run_next(WsStream *stream, WsEntry *out, Size max)
 		entries = ws_run_block(&r->reader, (int64) (stream->taken / capacity), &n);
 		if (entries == NULL)
 			break;
-		n = Min(n - first, max - done);
+		n = Min(Min(n - first, max - done), stream->count - stream->taken);
 		memcpy(out + done, entries + first, n * sizeof(WsEntry));
 		done += n;
 		stream->taken += n;

@@ -11,7 +11,8 @@
  *
  * Two threads take from others twice what core's sort takes, and gain nothing if they only
  * wait for each other's processors.  So the helper of a modest team looks from time to time at how
- * long the two have waited in run queues (Linux), and takes a rest if that is much.
+ * long the two have waited in run queues (Linux), and takes a rest if that is much.  A helper that has seen no
+ * loop for a while is off duty until it is called again.
  *
  * At the end of a loop the backend waits for the one item that the helper may have
  * in hand.  It sees no interrupts there, and may hold locks: items are short.
@@ -31,6 +32,7 @@
 
 #define SPINS		2000	/* between two looks at whether somebody else needs the processor */
 #define LOOK		64		/* items between two looks at the clock */
+#define ALONE		(20 * MS)	/* without a loop: an error may have ended the backend's work */
 
 #define MS			UINT64CONST(1000000)	/* ns */
 #define WATCH		(20 * MS)	/* between two looks at the run queues */
@@ -119,6 +121,7 @@ static void
 serve(WsChore *chore)
 {
 	WsTeam	   *team = (WsTeam *) chore;
+	uint64		since = 0;		/* when the helper has been idle for SPINS turns */
 	int			idle = 0;
 	int			done = 0;
 
@@ -132,6 +135,10 @@ serve(WsChore *chore)
 			if (++idle % SPINS == 0)
 			{
 				sched_yield();
+				if (idle == SPINS)
+					since = now();
+				else if (now() - since > ALONE)
+					return;
 				if (crowded(team))
 					return;
 			}

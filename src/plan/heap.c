@@ -128,22 +128,24 @@ key_column(RelOptInfo *rel, PathKey *pathkey)
 /*
  * The input of a sort by `pathkeys` that leaves the rows in the table: TID
  * first, then the key columns, of `scan`, which becomes part of it.  NULL if a
- * key is not a column.
+ * key is not a column, or is equal to the TID.
  */
 Path *
 ws_heap_input(PlannerInfo *root, RelOptInfo *rel, Path *scan, List *pathkeys)
 {
 	PathTarget *target = create_empty_pathtarget();
+	Expr	   *place = (Expr *) makeVar(rel->relid, SelfItemPointerAttributeNumber, TIDOID, -1, InvalidOid, 0);
 	ListCell   *lc;
 
-	add_column_to_pathtarget(target, (Expr *)
-							 makeVar(rel->relid, SelfItemPointerAttributeNumber,
-									 TIDOID, -1, InvalidOid, 0), 0);
+	add_column_to_pathtarget(target, place, 0);
 	foreach(lc, pathkeys)
 	{
-		Expr	   *column = key_column(rel, lfirst(lc));
+		PathKey    *pathkey = lfirst(lc);
+		Expr	   *column = key_column(rel, pathkey);
 
-		if (column == NULL)
+		/* core sorts by the first column that is equal: it must not be the place */
+		if (column == NULL ||
+			find_ec_member_matching_expr(pathkey->pk_eclass, place, rel->relids) != NULL)
 			return NULL;
 		add_column_to_pathtarget(target, column, 0);
 	}

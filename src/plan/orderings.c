@@ -51,7 +51,8 @@ ws_ordering_computable(PlannerInfo *root, RelOptInfo *rel, List *pathkeys, bool 
 /*
  * Is each key a column of the relation?  Expressions of a query's ordering are
  * not evaluated below its joins: a row that no join lets through might raise an
- * error (1 / x) that the query does not have.
+ * error (1 / x) that the query does not have.  Nor are they below its groups, which HAVING may drop, but for
+ * those that it groups by.
  */
 static bool
 only_columns(RelOptInfo *rel, List *pathkeys)
@@ -156,7 +157,8 @@ ws_useful_orderings(PlannerInfo *root, RelOptInfo *rel, bool parallel)
 	}
 	for (int i = 0; i < (int) lengthof(own); i++)
 		if (ws_ordering_computable(root, rel, own[i], parallel) &&
-			(bms_membership(root->all_baserels) == BMS_SINGLETON ||
+			((bms_membership(root->all_baserels) == BMS_SINGLETON &&
+			  (root->parse->groupClause == NIL || own[i] == root->group_pathkeys)) ||
 			 only_columns(rel, own[i])))
 			orderings = add_ordering(orderings, own[i]);
 

@@ -137,9 +137,19 @@ add_values(WsTieColumn *col, WsEncoding encoding, int width, HeapTuple stats)
 	}
 }
 
-/* What is known of a sort column, a Var of the table, which has `tuples` rows. */
+/* The "<" of a key's values in `var`, a column of `rel`: what is equal to it may be of another type. */
+static Oid
+less_than(const PathKey *pathkey, Node *var, const RelOptInfo *rel)
+{
+	Oid			type = find_ec_member_matching_expr(pathkey->pk_eclass, (Expr *) var, rel->relids)->em_datatype;
+
+	return get_opfamily_member(pathkey->pk_opfamily, type, type, BTLessStrategyNumber);
+}
+
+/* What is known of a sort column, a Var of `rel`, which has `tuples` rows. */
 static WsTieColumn
-column_of(PlannerInfo *root, const PathKey *pathkey, Node *var, double tuples, bool last)
+column_of(PlannerInfo *root, const PathKey *pathkey, Node *var, const RelOptInfo *rel, double tuples,
+		  bool last)
 {
 	WsTieColumn col = {.last = last};
 	VariableStatData stats;
@@ -147,8 +157,8 @@ column_of(PlannerInfo *root, const PathKey *pathkey, Node *var, double tuples, b
 	bool		descending;
 	bool		guessed;
 	int			width;
-	WsEncoding	encoding = ws_key_encoding(ws_less_than(pathkey), pathkey->pk_eclass->ec_collation,
-										   &descending, &width);
+	WsEncoding	encoding = ws_key_encoding(less_than(pathkey, var, rel),
+										   pathkey->pk_eclass->ec_collation, &descending, &width);
 
 	if (encoding == WS_ENC_NONE)
 		return col;
@@ -193,7 +203,8 @@ ws_tie_keys(PlannerInfo *root, const Path *input, List *pathkeys, double tuples)
 	{
 		const PathKey *pathkey = list_nth_node(PathKey, pathkeys, i);
 
-		ws_key_width_add(&all, ws_less_than(pathkey), pathkey->pk_eclass->ec_collation, false);
+		ws_key_width_add(&all, less_than(pathkey, list_nth(input->pathtarget->exprs, i + 1), input->parent),
+						 pathkey->pk_eclass->ec_collation, false);
 	}
 	if (ws_prefix_holds(&all))
 		return WS_TIES_NONE;
@@ -201,6 +212,6 @@ ws_tie_keys(PlannerInfo *root, const Path *input, List *pathkeys, double tuples)
 		return ws_debug_tie_keys == WS_TIE_KEYS_TABLE ? WS_TIES_TABLE : WS_TIES_SPOOL;
 	for (int i = 0; i < n; i++)
 		cols[i] = column_of(root, list_nth_node(PathKey, pathkeys, i),
-							list_nth(input->pathtarget->exprs, i + 1), tuples, i + 1 == n);
+							list_nth(input->pathtarget->exprs, i + 1), input->parent, tuples, i + 1 == n);
 	return ws_tied_share(input->rows, n, cols) <= MOST_TIED ? WS_TIES_TABLE : WS_TIES_SPOOL;
 }

@@ -47,6 +47,8 @@ ws_table_order_create(const WsRequest *request, Relation rel, Size memory)
 	r->columns = NULL;
 	r->memory = memory;
 	r->random_access = r->again = false;
+	/* a LIMIT is for rows in the order of the query */
+	r->wanted = 0;
 	/* its blocks are not in memory */
 	r->direct_always = false;
 	r->direct_never = true;

@@ -238,7 +238,11 @@ find_or_make(WsShared *s, const WsStatKey *key)
 	WsStatRow  *row = ws_stat_find(s, key);
 
 	if (row == NULL && s->free < 0)
+	{
 		fold(s);
+		/* which may have made it */
+		row = ws_stat_find(s, key);
+	}
 	if (row == NULL)
 		row = make_row(s, key);
 	return row != NULL ? row : &s->rows[0];

@@ -166,7 +166,13 @@ map_segment(WsDirect *d, int number)
 
 	s->tried = true;
 	if (s->name == NULL)
+	{
+		/* an error at any time later names it, and the caller's memory may be that of a tie */
+		MemoryContext old = MemoryContextSwitchTo(GetMemoryChunkContext(d));
+
 		s->name = number == 0 ? d->path : psprintf("%s.%d", d->path, number);
+		MemoryContextSwitchTo(old);
+	}
 	s->mapping.base = ws_pmem_map(s->name, &s->mapping.bytes);
 	s->persistent = s->mapping.base != NULL;
 	if (!s->persistent)
@@ -310,6 +316,9 @@ verify(WsDirect *d, BlockNumber block, const char *page)
 	LWLock	   *lock = BufMappingPartitionLock(hash);
 	bool		copied;
 
+	/* what is not in memory is read before the lock is taken */
+	for (Size i = 0; i < BLCKSZ; i += MEMORY_PAGE)
+		(void) *(const volatile char *) (page + i);
 	LWLockAcquire(lock, LW_SHARED);
 	copied = lookup(d, block, hash) < 0;
 	if (copied)

@@ -66,6 +66,17 @@ SELECT c.id FROM wtest.j_c c JOIN wtest.j_none n ON c.code = n.code ORDER BY c.i
 INSERT INTO wtest.j_none VALUES ('c');
 SELECT c.id FROM wtest.j_c c JOIN wtest.j_none n ON c.code = n.code ORDER BY c.id;
 
+-- A text and a name in one class: what ANALYZE knows of the one is not taken for the other.
+CREATE TABLE wtest.j_name (n name, id int);
+INSERT INTO wtest.j_name SELECT (ARRAY['bob', 'dora', 'anna', 'zoe'])[1 + i % 4] || i % 60, i FROM generate_series(1, 3000) i;
+CREATE TABLE wtest.j_text (x text COLLATE "C", id int);
+INSERT INTO wtest.j_text SELECT (ARRAY['bob', 'dora', 'anna', 'zoe'])[1 + i % 4] || i, i FROM generate_series(1, 3000) i;
+ANALYZE wtest.j_name, wtest.j_text;
+SET enable_hashjoin = off;
+SELECT wtest.compare('SELECT t.x, s.id FROM wtest.j_text t JOIN wtest.j_name s ON t.x = s.n ORDER BY s.id') AS name,
+       wtest.compare('SELECT t.x, s.id FROM wtest.j_name s JOIN wtest.j_text t ON s.n = t.x ORDER BY s.id') AS text;
+RESET enable_hashjoin;
+
 -- What EXPLAIN tells: with one batch, the matches of every row are prefetched, once for each join.
 SET work_mem = '64MB';
 CREATE FUNCTION wtest.prefetched(query text) RETURNS text

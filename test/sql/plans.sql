@@ -190,3 +190,16 @@ SELECT wtest.compare_as_set('SELECT * FROM wtest.a ORDER BY k, id') AS gather_me
        wtest.compare_as_set('SELECT k, count(*) FROM (SELECT * FROM wtest.a ORDER BY s) t GROUP BY k ORDER BY 2, 1') AS with_aggregate;
 SELECT bool_or(line ~ 'Gather Merge') AS gather_merge
   FROM wtest.plan('SELECT array_agg(s::text) FROM (SELECT * FROM wtest.a ORDER BY k, id) s') line;
+RESET max_parallel_workers_per_gather;
+
+-- What HAVING drops is not evaluated below it, and a key that is equal to a row's place is a column nevertheless.
+CREATE TABLE wtest.sevenths AS SELECT id % 7 AS r FROM wtest.a;
+ANALYZE wtest.sevenths;
+SET enable_hashagg = off;
+SELECT wtest.compare('SELECT id % 7 AS r, count(*) FROM wtest.a GROUP BY 1 HAVING max(id % 7) <> 0 ORDER BY 1, 100 / (id % 7)') AS by_expression,
+       wtest.compare('SELECT r, count(*) FROM wtest.sevenths GROUP BY r HAVING max(r) <> 0 ORDER BY r, 100 / r') AS by_column;
+RESET enable_hashagg;
+CREATE TABLE wtest.place (p tid, v text);
+INSERT INTO wtest.place SELECT ('(' || i / 60 || ',' || 1 + i % 60 || ')')::tid, 'v' || i FROM generate_series(0, 2999) i;
+ANALYZE wtest.place;
+SELECT wtest.compare('SELECT p, v FROM wtest.place WHERE ctid = p ORDER BY p, v') AS place;

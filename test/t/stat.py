@@ -271,6 +271,16 @@ def many_queries():
         value(cur, 'SELECT wiscsort.stat_reset()')
         rows(cur, 'SELECT * FROM s ORDER BY i')
         equal(rows(cur, 'SELECT query_id, sorts FROM wiscsort.stat'), [(None, 1)], 'without query identifiers')
+        cur.execute('SET compute_query_id = on')
+        value(cur, 'SELECT wiscsort.stat_reset()')
+        for number in range(info[2]):
+            cur.execute('SELECT * FROM s ORDER BY i%s' % ''.join('+-'[number >> bit & 1] + '1' for bit in range(11)))
+        equal(value(cur, 'SELECT rows_given_up FROM wiscsort.stat_info'), 0, 'as many queries as there is room for')
+        cur.execute('SET compute_query_id = off')
+        rows(cur, 'SELECT * FROM s ORDER BY i')
+        check(value(cur, 'SELECT rows_given_up FROM wiscsort.stat_info') > 0, 'one without identifier takes room')
+        equal(value(cur, 'SELECT count(*) FROM wiscsort.stat WHERE query_id IS NULL'), 1, 'in one row with the oldest')
+        equal(total(cur), info[2] + 1, 'nothing is lost')
 
 
 # --- what does not end well -------------------------------------------------------------------------

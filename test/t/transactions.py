@@ -2,6 +2,9 @@
 """Sorts that live across statements: cursors, subtransactions, WITH HOLD,
 procedures that commit, prepared statements, temporary tablespaces."""
 
+import os
+import time
+
 import common
 from common import check, clean, equal, error, explain, healthy, rows, session, uses, value
 
@@ -53,6 +56,70 @@ def subtransactions():
         cur.execute('COMMIT')
         clean(cluster, 'after COMMIT')
         healthy(cluster, 'subtransactions')
+
+
+def disk_of(pid):
+    """Bytes of disk that deleted temporary files take, which a process has open or mapped."""
+    files = {}
+    for folder in ('fd', 'map_files'):
+        for name in os.listdir('/proc/%d/%s' % (pid, folder)):
+            path = '/proc/%d/%s/%s' % (pid, folder, name)
+            try:
+                if 'pgsql_tmp' in os.readlink(path):
+                    found = os.stat(path)
+                    files[found.st_ino] = found.st_blocks * 512
+            except OSError:         # closed meanwhile
+                pass
+    return sum(files.values())
+
+
+def spins(pid):
+    """Does a thread of a process that waits for its client run nevertheless?"""
+    def ran():
+        with open('/proc/%d/stat' % pid) as f:
+            return sum(map(int, f.read().rpartition(')')[2].split()[11:13]))
+    time.sleep(0.1)
+    before = ran()
+    time.sleep(1)
+    return (ran() - before) / os.sysconf('SC_CLK_TCK') > 0.3
+
+
+def failed():
+    """What fails in a transaction that goes on, or is not ended yet, leaves no disk taken and no thread running."""
+    with common.server(shared_buffers='1MB') as cluster:
+        answer = table(cluster)
+        for settings in ({'wiscsort.record_store': 'spool'}, {'wiscsort.record_store': 'heap'}):
+            cur = session(cluster, work_mem='64kB', **{'wiscsort.%s_threads' % t: '1' for t in
+                                                       ('read', 'sort', 'write')}, **settings)
+            cur.execute("CREATE OR REPLACE FUNCTION late(i int8) RETURNS int8 LANGUAGE plpgsql AS $$ BEGIN"
+                        " IF i = 30000 THEN RAISE 'late'; END IF; RETURN i; END $$")
+            pid = common.backend(cur)
+            query = 'SELECT late(row_number() OVER ()), i FROM (%s OFFSET 0) s' % QUERY
+            what = settings['wiscsort.record_store']
+            uses(cur, query)
+            cur.execute('BEGIN')
+            cur.execute('DECLARE c NO SCROLL CURSOR FOR ' + query)
+            equal(rows(cur, 'FETCH 1 FROM c'), [(1, answer[0][0])], what + ': a cursor')
+            check(what == 'heap' or disk_of(pid) > 1000000, what + ': it takes disk', disk_of(pid))
+            cur.execute('SAVEPOINT s')
+            equal(error(cur, 'FETCH ALL FROM c')[0], 'P0001', what + ': it fails in a savepoint')
+            cur.execute('ROLLBACK TO s')
+            check(disk_of(pid) < 100000, what + ': a cursor that failed takes no disk', disk_of(pid))
+            check(not spins(pid), what + ': nor a processor')
+            equal(rows(cur, QUERY), answer, what + ': another sort in the transaction')
+            equal(error(cur, 'FETCH ALL FROM c')[0], '55000', what + ': nothing can be got of it')
+            cur.execute('ROLLBACK')
+            cur.execute("CREATE OR REPLACE FUNCTION all_of() RETURNS int8 LANGUAGE plpgsql AS $$ DECLARE n int8; BEGIN"
+                        " SELECT sum(row_number) INTO n FROM (%s) s (row_number); RETURN n; END $$" % query)
+            cur.execute('BEGIN')
+            equal(error(cur, 'SELECT all_of()')[0], 'P0001', what + ': a sort in a function fails')
+            check(disk_of(pid) < 100000, what + ': it takes no disk before ROLLBACK', disk_of(pid))
+            check(not spins(pid), what + ': nor a processor')
+            cur.execute('ROLLBACK')
+            equal(rows(cur, QUERY), answer, what + ': the session goes on')
+            cur.connection.close()
+        clean(cluster, 'sorts that failed')
+        healthy(cluster, 'sorts that failed')
 
 
 def held():
@@ -207,4 +274,4 @@ def old_snapshot():
 
 
 if __name__ == '__main__':
-    common.run([subtransactions, held, tablespaces, several_at_once, prepared, old_snapshot])
+    common.run([subtransactions, failed, held, tablespaces, several_at_once, prepared, old_snapshot])
