@@ -89,7 +89,8 @@ void
 ws_log_sort(WsSortState *state)
 {
 	/* a sort may be done again for each of many rows */
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "WiscSort log", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "WiscSort log",
+												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
 	ExplainState *es = explain_of(state);
 	StringInfoData line;

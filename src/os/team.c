@@ -11,8 +11,8 @@
  *
  * Two threads take from others twice what core's sort takes, and gain nothing if they only
  * wait for each other's processors.  So the helper of a modest team looks from time to time at how
- * long the two have waited in run queues (Linux), and takes a rest if that is much.  A helper that has seen no
- * loop for a while is off duty until it is called again.
+ * long the two have waited in run queues (Linux), and takes a rest if that is much.  A helper that has seen
+ * no loop for a while is off duty until it is called again.
  *
  * At the end of a loop the backend waits for the one item that the helper may have
  * in hand.  It sees no interrupts there, and may hold locks: items are short.

@@ -134,7 +134,8 @@ Path *
 ws_heap_input(PlannerInfo *root, RelOptInfo *rel, Path *scan, List *pathkeys)
 {
 	PathTarget *target = create_empty_pathtarget();
-	Expr	   *place = (Expr *) makeVar(rel->relid, SelfItemPointerAttributeNumber, TIDOID, -1, InvalidOid, 0);
+	Expr	   *place = (Expr *) makeVar(rel->relid, SelfItemPointerAttributeNumber, TIDOID, -1, InvalidOid,
+										 0);
 	ListCell   *lc;
 
 	add_column_to_pathtarget(target, place, 0);

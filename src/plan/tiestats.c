@@ -141,7 +141,8 @@ add_values(WsTieColumn *col, WsEncoding encoding, int width, HeapTuple stats)
 static Oid
 less_than(const PathKey *pathkey, Node *var, const RelOptInfo *rel)
 {
-	Oid			type = find_ec_member_matching_expr(pathkey->pk_eclass, (Expr *) var, rel->relids)->em_datatype;
+	EquivalenceMember *em = find_ec_member_matching_expr(pathkey->pk_eclass, (Expr *) var, rel->relids);
+	Oid			type = em->em_datatype;
 
 	return get_opfamily_member(pathkey->pk_opfamily, type, type, BTLessStrategyNumber);
 }
