@@ -103,24 +103,17 @@ begin_sort(CustomScanState *node, EState *estate, int eflags)
 	ExecAssignScanProjectionInfoWithVarno(&node->ss, INDEX_VAR);
 }
 
-/* A sort begins, and is watched. */
+/* The sorts of the node are going to be watched. */
 static void
-watch_sort(WsSortState *state)
+watch_sorts(WsSortState *state)
 {
-	if (state->track == NULL)
-	{
-		WsWatch    *watch;
+	WsWatch    *watch;
 
-		state->track = ws_track_create(state->request->query, state->css.ss.ps.plan->plan_node_id);
-		if (ws_track_sorts)
-			ws_track_foresee(state->track, ws_foresee_output(state));
-		watch = ws_track_watch(state->track);
-		watch->exceeded = ws_exceeds_max_temp;
-		watch->arg = state;
-		state->request->watch = watch;
-	}
-	ws_track_begin(state->track, state->request->rows);
-	state->figures = state->request->watch->figures;
+	state->track = ws_track_create(state->request->query, state->css.ss.ps.plan->plan_node_id);
+	watch = ws_track_watch(state->track);
+	watch->exceeded = ws_exceeds_max_temp;
+	watch->arg = state;
+	state->request->watch = watch;
 }
 
 /* A row has been got: says so. */
@@ -174,16 +167,21 @@ sort_input(WsSortState *state)
 	PlanState  *outer = outerPlanState(state);
 	ScanDirection direction = estate->es_direction;
 	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
+	bool		first = state->track == NULL;
 	WsFigures  *figures;
 	WsSort	   *sort;
 	WsInput		input;
 	TupleTableSlot *slot;
 
 	estate->es_direction = ForwardScanDirection;
-	watch_sort(state);
-	figures = state->figures;
+	if (first)
+		watch_sorts(state);
 	state->request->wanted = rows_wanted(state);
 	ws_request_resolve(state->request, state->rel);
+	if (first && ws_track_sorts)
+		ws_track_foresee(state->track, ws_foresee_output(state));
+	ws_track_begin(state->track, state->request->rows);
+	state->figures = figures = state->request->watch->figures;
 	sort = ws_sort_create(state->request, ExecGetResultType(outer), state->rel);
 	MemoryContextSwitchTo(sort->sorter->context);
 	ws_input_begin(&input, outer);
