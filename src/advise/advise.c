@@ -246,7 +246,10 @@ describe(const WsSortForecast *f)
 static bool
 is_top_n(const Advised *a)
 {
-	return a->found->kind == WS_NODE_CORE && a->found->bound != WS_NO_BOUND;
+	const WsFoundSort *found = a->found;
+
+	return found->kind == WS_NODE_CORE && found->bound != WS_NO_BOUND &&
+		ws_bound_is_cores(found->bound, found->sortops[0], found->collations[0], a->facts.rows, a->width);
 }
 
 static void

@@ -98,14 +98,14 @@ one_value(const char *query, MemoryContext context)
 	return value != NULL ? MemoryContextStrdup(context, value) : NULL;
 }
 
-/* The list of this database, or NULL if it has none of its own. */
+/* The list that all roles have in a database, or in all if that is InvalidOid; NULL if there is none. */
 static char *
-own_list(MemoryContext context)
+set_for_all(Oid database, MemoryContext context)
 {
-	return one_value("SELECT substr(c, length('" SETTING "=') + 1)"
-					 " FROM pg_db_role_setting, unnest(setconfig) c"
-					 " WHERE setrole = 0 AND c LIKE 'session\\_preload\\_libraries=%' AND setdatabase ="
-					 " (SELECT oid FROM pg_database WHERE datname = current_database())", context);
+	return one_value(psprintf("SELECT substr(c, length('" SETTING "=') + 1)"
+							  " FROM pg_db_role_setting, unnest(setconfig) c"
+							  " WHERE setrole = 0 AND c LIKE 'session\\_preload\\_libraries=%%'"
+							  " AND setdatabase = %u", database), context);
 }
 
 /* The list that this session has, if it is the cluster's; else NULL. */
@@ -121,8 +121,10 @@ cluster_list_here(MemoryContext context)
 static char *
 cluster_list(MemoryContext context)
 {
-	char	   *list = cluster_list_here(context);
+	char	   *list = set_for_all(InvalidOid, context);
 
+	if (list == NULL)
+		list = cluster_list_here(context);
 	if (list == NULL)
 		list = one_value("SELECT setting FROM pg_file_settings WHERE name = '" SETTING "' AND applied"
 						 " ORDER BY seqno DESC", context);
@@ -160,7 +162,7 @@ change_list(bool with)
 	char	   *wanted;
 
 	SPI_connect();
-	own = own_list(context);
+	own = set_for_all(MyDatabaseId, context);
 	cluster = cluster_list(context);
 	MemoryContextSwitchTo(context);
 	wanted = list_with(own != NULL ? own : cluster, with);
@@ -183,7 +185,9 @@ ws_new_sessions_load(void)
 	char	   *list;
 
 	SPI_connect();
-	list = own_list(context);
+	list = set_for_all(MyDatabaseId, context);
+	if (list == NULL)
+		list = set_for_all(InvalidOid, context);
 	if (list == NULL)
 		list = cluster_list_here(context);
 	SPI_finish();

@@ -91,7 +91,11 @@ look_up_lists(char **database, StringInfo roles)
 		if (list == NULL || (OidIsValid(form->setdatabase) && form->setdatabase != MyDatabaseId))
 			continue;
 		if (!OidIsValid(form->setrole))
-			*database = list;
+		{
+			/* not one of ALTER ROLE ALL */
+			if (OidIsValid(form->setdatabase))
+				*database = list;
+		}
 		else if (!ws_names_wiscsort(list))
 		{
 			char	   *role = GetUserNameFromId(form->setrole, true);

@@ -60,15 +60,14 @@ count_left(PlanState *node, void *arg)
 static void
 count_plan(QueryDesc *desc)
 {
-	WsShared   *shared = ws_shared();
+	WsShared   *shared;
 	WsStatKey	key = {.database = MyDatabaseId, .role = GetUserId(),
 		.query = (int64) desc->plannedstmt->queryId};
 	int64		counts[WS_COUNTS] = {0};
 
-	if (shared == NULL)
-		return;
 	(void) count_left(desc->planstate, counts);
-	if (counts[WS_LEFT] > 0)
+	/* asked for only then: making it may raise an error */
+	if (counts[WS_LEFT] > 0 && (shared = ws_shared()) != NULL)
 		ws_stat_add(shared, &key, counts);
 }
 

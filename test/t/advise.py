@@ -205,6 +205,24 @@ def rights():
     equal(error(cur, 'SELECT wiscsort.enable_in_database()')[0], '42501', 'but not switch it on')
 
 
+def lists():
+    """Libraries that all roles have in every database are neither lost nor overlooked."""
+    cur = session()
+    cur.execute("ALTER ROLE ALL SET session_preload_libraries = 'auto_explain'")
+    equal(value(cur, 'SELECT wiscsort.enable_in_database()'), 'auto_explain, wiscsort', 'ALTER ROLE ALL: nothing is lost')
+    equal(value(cur, 'SELECT wiscsort.disable_in_database()'), 'auto_explain', 'nor when it is switched off')
+    own = "SELECT count(*) FROM pg_db_role_setting, unnest(setconfig) c WHERE setdatabase <> 0 AND c LIKE '%preload%'"
+    equal(value(cur, own), 0, 'the database has no list of its own then')
+    hint = "SELECT hint LIKE 'New sessions do not load%' FROM wiscsort.status() WHERE name LIKE '%of the database'"
+    equal(value(cur, hint), True, 'status() says that it is off')
+    cur.execute("ALTER ROLE ALL SET session_preload_libraries = 'wiscsort'")
+    equal(value(cur, hint), None, 'and that it is on by ALTER ROLE ALL')
+    equal(value(cur, 'SELECT wiscsort.disable_in_database()'), '', 'switched off in this database')
+    equal(value(cur, own), 1, 'by a list of its own')
+    cur.execute('ALTER ROLE ALL RESET session_preload_libraries')
+    cur.execute('ALTER DATABASE %s RESET session_preload_libraries' % value(cur, 'SELECT current_database()'))
+
+
 def one(cur, query, function='advise'):
     return records(cur, 'SELECT * FROM wiscsort.%s($q$%s$q$)' % (function, query))[0]
 
@@ -214,6 +232,11 @@ def shapes():
     cur = session()
     found = one(cur, 'SELECT * FROM t ORDER BY m LIMIT 10')
     equal((found['core'], found['recommended_kb']), ('top-N heapsort', 4096), 'LIMIT: as it is')
+    cur.execute('SET wiscsort.enable = off')
+    found = one(cur, 'SELECT * FROM t ORDER BY m LIMIT 150000')
+    check(found['core'].startswith('external') and 'LIMIT' not in found['reason'],
+          'a LIMIT whose rows memory does not hold', found)
+    cur.execute('RESET wiscsort.enable')
     found = records(cur, "SELECT * FROM wiscsort.advise('SELECT r, count(*) FROM t GROUP BY r ORDER BY 2, 1', true)")
     equal([f['node'] for f in found], ['WiscSort', 'WiscSort'], 'two sorts')
     check(all(f['measured'] and f['rows'] > 150000 for f in found), 'both are measured', found)
@@ -314,5 +337,5 @@ def end():
 
 
 if __name__ == '__main__':
-    common.run([start, forecasts, refusals, reading_only, rights, other_operators, shapes, projections, recommendations,
+    common.run([start, forecasts, refusals, reading_only, rights, lists, other_operators, shapes, projections, recommendations,
                 why, end])
