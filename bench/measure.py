@@ -269,14 +269,15 @@ class Bench:
     def check_plans(self, cell, sessions, result):
         """Refuses a core side that uses wiscsort; records what the other does."""
         for side in SIDES:
-            uses = self._uses(sessions[side], cell.explainable())
+            uses = self.uses(sessions[side], cell.explainable())
             if side == 'core' and uses:
                 raise Refused("the core side's plan has a WiscSort node")
             if side == 'wiscsort':
                 result['used_wiscsort'] = uses
 
     @staticmethod
-    def _uses(conn, query):
+    def uses(conn, query):
+        """Whether the query's plan has a WiscSort node."""
         with conn.cursor() as cur:
             cur.execute('EXPLAIN (FORMAT JSON) ' + query)
             return any(map(is_wiscsort, plan_nodes(cur.fetchone()[0][0]['Plan'])))
@@ -297,9 +298,11 @@ class Bench:
             good = (rows, digest) == expected and disorders == 0
             answer[side] = {'rows': rows, 'hash': str(digest), 'disorders': disorders}
             correct = correct and good
-        answer['used_wiscsort'] = self._uses(sessions['wiscsort'], cell.checked_query())
+        answer['used_wiscsort'] = self.uses(sessions['wiscsort'], cell.checked_query())
         answer['correct'] = correct
         result['answer'] = answer
+        if result['used_wiscsort'] and not answer['used_wiscsort']:
+            raise Refused('the checked query has another plan, without WiscSort')
 
     def time_pairs(self, cell, sessions, files, pairs, result):
         """One warm-up pair and the counted ones, interleaved A B B A."""

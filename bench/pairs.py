@@ -1,7 +1,7 @@
 """Pairs of a query, with core's sort and with WiscSort: what bench/draw, bench/tpch and bench/tpcc share.
 
 A Query says what is sorted and how its rows are consumed.  Pairs measures one after the other: both plans are
-looked at, both answers compared, then both sides run in turns, A B, B A, ..., as many pairs as the ratio wants.
+looked at, both answers compared, then both sides run in turns, A B, B A, ...; the first pairs say how many there are.
 Nothing is restarted between queries; the comparison of the answers is the warm-up.
 """
 
@@ -17,10 +17,10 @@ from measure import DISK_READ_NOTE, SIDES, Bench, Refused, is_wiscsort, plan_nod
 from memgroup import MemoryGroupError
 from results import quartiles
 
-LONG_CELL = 60                  # seconds after which a cell is not given more pairs than it must have
-CLEAR = 1.05                    # a median below it wants more pairs than the least
+LONG_CELL = 60                  # a cell whose first pairs took so many seconds is given few more
+CLEAR = 1.05                    # if the first pairs' median is below it, there are more than these
 CLOSE_PAIRS = 7                 # of such a cell, if it is not below 1
-NOISE_PAIRS = 5                 # enough where both plans are the same, or little is sorted
+NOISE_PAIRS = 5                 # enough where both plans are the same, little is sorted, or it takes long
 ALONE_PAIRS = 3                 # of the same plan shape without jit
 OTHER_TIMES = 3                 # of what is beside both sides
 SWITCHES = ('enable_hashagg', 'enable_hashjoin', 'enable_nestloop', 'enable_mergejoin', 'enable_indexscan',
@@ -202,6 +202,9 @@ class Pairs:
     def answers(self, cell, sessions, result):
         """Also the warm-up of both sides."""
         found, compared = {}, [cell.columns.index(name) for name in cell.compared()]
+        if result['used_wiscsort'] and cell.shape not in ('answer', 'cursor') \
+                and not Bench.uses(sessions['wiscsort'], cell.check()):
+            raise Refused('the checked query has another plan, without WiscSort')
         for side in SIDES:
             if cell.shape == 'answer':
                 with sessions[side].cursor() as cur:
@@ -272,18 +275,19 @@ class Pairs:
         """The pairs, and beside the first of them what others() has."""
         least = cell.pairs or self.args.pairs
         pairs, others, wanted, compared = [], self.others(cell), least, {}
-        while len(pairs) < min(max(wanted, least), max(self.args.most, least)):
+        while len(pairs) < wanted:
             pairs.append(self.pair(cell, sessions, files, len(pairs)))
             ratios = [pair['core'] / pair['wiscsort'] for pair in pairs]
             if len(pairs) <= OTHER_TIMES:
                 for name, seconds in others.items():
                     compared.setdefault(name, []).append(seconds())
-            if len(pairs) < least:
-                continue
-            little = result['plans'] == 'same' or pairs[0]['core'] < results.SORTED_LEAST \
-                or time.monotonic() - started > LONG_CELL
-            median = statistics.median(ratios)
-            wanted = 0 if median >= CLEAR else NOISE_PAIRS if little else self.args.most if median < 1 else CLOSE_PAIRS
+            if len(pairs) == least:     # decided once: what the others say must not end them
+                little = result['plans'] == 'same' or pairs[0]['core'] < results.SORTED_LEAST \
+                    or time.monotonic() - started > LONG_CELL
+                median = statistics.median(ratios)
+                wanted = least if median >= CLEAR else NOISE_PAIRS if little \
+                    else self.args.most if median < 1 else CLOSE_PAIRS
+                wanted = max(least, min(wanted, self.args.most))
         result.update(ratios=ratios, ratio=quartiles(ratios), pairs=len(ratios))
         for side in SIDES:
             result[side + '_seconds'] = statistics.median(pair[side] for pair in pairs)
@@ -295,7 +299,7 @@ class Pairs:
         """{name: function that gives seconds, or None} of what the query is compared with beside core."""
         return {}
 
-    def alone(self, cell, result):
+    def alone(self, cell, files, result):
         """The ratio without jit, with a plan of core that has the shape of WiscSort's: what is the sort's own."""
         ours = self.session(cell, 'wiscsort', jit='off')
         wanted, result['alone'] = shape(self.explain(ours, cell)['Plan'], True), None
@@ -304,7 +308,9 @@ class Pairs:
         for switch in switches:
             core = self.session(cell, 'core', jit='off', **switch)
             if shape(self.explain(core, cell)['Plan'], True) == wanted:
-                ratios = [self.run(core, cell)[0] / self.run(ours, cell)[0] for _ in range(ALONE_PAIRS + 1)][1:]
+                sessions = {'core': core, 'wiscsort': ours}
+                pairs = [self.pair(cell, sessions, files, number) for number in range(ALONE_PAIRS + 1)][1:]
+                ratios = [pair['core'] / pair['wiscsort'] for pair in pairs]
                 result.update(alone=statistics.median(ratios), alone_by=', '.join(switch))
                 break
             core.close()
@@ -322,7 +328,7 @@ class Pairs:
             self.answers(cell, sessions, result)
             self.time(cell, sessions, files, result, started)
             if self.wants_alone and (result['plans'] == 'other' or 'jit' in result):
-                self.alone(cell, result)
+                self.alone(cell, files, result)
             result['sort_seconds'] = 0.0
             if result['core_seconds'] > results.SORTED_LEAST:
                 plan = self.explain(sessions['core'], cell, 'ANALYZE, TIMING ON, ')['Plan']

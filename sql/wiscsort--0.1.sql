@@ -133,7 +133,14 @@ COMMENT ON VIEW wiscsort.progress IS
 REVOKE ALL ON FUNCTION wiscsort.stat_reset() FROM PUBLIC;
 GRANT SELECT ON wiscsort.stat, wiscsort.stat_info, wiscsort.progress TO PUBLIC;
 
-CREATE FUNCTION wiscsort.advise_workload(share float8 DEFAULT 0.95,
+-- An argument of this type is checked before the function is called.
+CREATE DOMAIN wiscsort.share AS float8
+	CONSTRAINT "above 0 and at most 1" CHECK (VALUE > 0 AND VALUE <= 1);
+
+COMMENT ON DOMAIN wiscsort.share IS
+	'a share of something: above 0, and at most 1, which is all of it';
+
+CREATE FUNCTION wiscsort.advise_workload(share wiscsort.share DEFAULT 0.95,
 	OUT datname name, OUT usename name, OUT sorts bigint, OUT one_pass_now float8, OUT work_mem_kb bigint)
 	RETURNS SETOF record
 	LANGUAGE sql VOLATILE STRICT PARALLEL SAFE
@@ -156,11 +163,11 @@ CREATE FUNCTION wiscsort.advise_workload(share float8 DEFAULT 0.95,
 		min(CASE WHEN u.so_far >= share * u.total AND u.class < u.last THEN 64::bigint << (u.class - 1)::int END)
 	  FROM up_to u JOIN now n ON n.datid IS NOT DISTINCT FROM u.datid AND n.userid IS NOT DISTINCT FROM u.userid
 	 WHERE u.total > 0
-	 GROUP BY u.datname, u.usename, u.total, n.one_pass
+	 GROUP BY u.datid, u.userid, u.datname, u.usename, u.total, n.one_pass
 	 ORDER BY u.total DESC
 	$$;
 
-COMMENT ON FUNCTION wiscsort.advise_workload(float8) IS
+COMMENT ON FUNCTION wiscsort.advise_workload(wiscsort.share) IS
 	'the least work_mem with which that share of the sorts counted would have been one-pass, by database and role';
 
 -- ---- end of statistics and progress ----

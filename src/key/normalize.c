@@ -309,6 +309,15 @@ put_code(Window *w, const WsKeyColumn *col, Datum value)
 	return false;
 }
 
+/* Bytes of a bpchar without the blanks at its end. */
+static inline Size
+without_blanks(const uint8 *bytes, Size n)
+{
+	while (n > 0 && bytes[n - 1] == ' ')
+		n--;
+	return n;
+}
+
 /* Appends one non-null value.  A column that tells_null also says `next_null` of the next. */
 static void
 put_value(Window *w, const WsKeyColumn *col, Datum value, bool next_null)
@@ -345,8 +354,7 @@ put_value(Window *w, const WsKeyColumn *col, Datum value, bool next_null)
 		else
 		{
 			if (col->encoding == WS_ENC_BPCHAR)
-				while (n > 0 && bytes[n - 1] == ' ')
-					n--;
+				n = without_blanks(bytes, n);
 			if (unlikely(col->null_apart && n > 0 && bytes[0] == 0xFF))
 				invalid_text();
 			put_text(w, col, next_null, bytes, n, invert);
@@ -409,8 +417,7 @@ begin_with_text(Window *w, const WsKeySpec *spec, const Datum *values, const boo
 		return false;
 	n = VARSIZE_ANY_EXHDR(v);
 	if (col->encoding == WS_ENC_BPCHAR)
-		while (n > 0 && bytes[n - 1] == ' ')
-			n--;
+		n = without_blanks(bytes, n);
 	if (col->tells_null)
 	{
 		if (unlikely(!none_escaped(bytes, Min(n, w->end))))

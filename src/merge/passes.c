@@ -264,6 +264,18 @@ share_of_level(const WsFormation *f, int level, int n)
 	return (int) Max(n / 4 + 2, Min(left * 1.05 + 2 * f->npieces + 2, n));
 }
 
+/*
+ * How many runs are merged at once while rows come in: some more than in the final merge, for those of all
+ * pieces, if all of the memory has blocks for them.
+ */
+static int
+most_at_once(const WsFormation *f)
+{
+	Size		blocks = f->map->region->limit / (f->source != NULL ? f->row_block : f->block_size);
+
+	return Max(f->fan_in, (int) Min((Size) (f->fan_in + f->npieces), blocks));
+}
+
 /* Merges runs while rows come in, until there are few of each level.  Raises the errors of that. */
 void
 ws_passes_reduce(WsPasses *p)
@@ -280,8 +292,8 @@ ws_passes_reduce(WsPasses *p)
 		int			n = ws_formation_runs_of_level(f, level);
 
 		/* what was a chain may be none any more */
-		if (n > f->fan_in + f->npieces && ws_formation_count_chains(f, level) > f->fan_in)
-			n = f->fan_in;
+		if (n > most_at_once(f) && ws_formation_count_chains(f, level) > f->fan_in)
+			n = most_at_once(f);
 		merge_oldest(p, level, share_of_level(f, level, n));
 	}
 	ws_formation_resume(f);
@@ -314,6 +326,7 @@ ws_passes_depart(WsPasses *p, Size bytes)
 	ws_region_shrink(f->map->region, 0);
 	f->map->room = 0;
 	ws_formation_drop_runs(f, n);
+	ws_runs_drop(&f->home);
 	ws_formation_add_run(f, run);
 }
 

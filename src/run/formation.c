@@ -368,7 +368,7 @@ ws_formation_make_room(WsFormation *f)
 void
 ws_formation_empty(WsFormation *f)
 {
-	Assert(piece(f, f->current)->n == 0);
+	Assert(f->map->count == (Size) f->current * f->piece);
 	empty_all(f);
 }
 

@@ -61,8 +61,20 @@ ws_rowfile_free(WsRowFile *home, uint32 unit, uint32 n)
 static uint32
 take_units(WsRowFile *home, uint32 n)
 {
-	if (n == 1 && home->nfree > 0)
-		return home->free[--home->nfree];
+	if (n <= home->nfree)
+	{
+		const uint32 *last = &home->free[home->nfree - n];
+		uint32		same = 1;
+
+		/* a large block has left its units one behind the other */
+		while (same < n && last[same] == last[0] + same)
+			same++;
+		if (same == n)
+		{
+			home->nfree -= n;
+			return last[0];
+		}
+	}
 	home->end += n;
 	return home->end - n;
 }

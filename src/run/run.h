@@ -84,6 +84,7 @@ extern bool ws_run_read_next(WsRunReader *r, const WsRun *run);
 extern const WsEntry *ws_run_block(WsRunReader *r, int64 block, Size *n);
 extern bool ws_run_is_last_block(const WsRunReader *r);
 extern void ws_run_release(WsRunFiles *home, const WsRun *run);
+extern void ws_runs_drop(WsRunFiles *home);
 
 /* ---- rowwrite.c: runs of rows ---- */
 

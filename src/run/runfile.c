@@ -269,6 +269,19 @@ ws_run_is_last_block(const WsRunReader *r)
 	return (r->loaded + 1) * ws_block_capacity(r->run.block_size) >= r->run.nentries;
 }
 
+/* Deletes the files, of which no run is live: none is written any more. */
+void
+ws_runs_drop(WsRunFiles *home)
+{
+	for (int i = 0; i < WS_MAX_LEVELS; i++)
+	{
+		Assert(home->level[i].live == 0);
+		if (home->level[i].file >= 0)
+			ws_file_drop(home->files, home->level[i].file);
+		home->level[i].file = -1;
+	}
+}
+
 /* Says that a run is no longer wanted; its file is reused when none is. */
 void
 ws_run_release(WsRunFiles *home, const WsRun *run)

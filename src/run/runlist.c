@@ -123,11 +123,11 @@ ws_formation_too_many(const WsFormation *f, int level, int most)
 	return n > most && (n > CHAINED * f->fan_in || ws_formation_count_chains(f, level) > most);
 }
 
-/* The same of level 0. */
+/* The same of level 0, while the piece that is being filled has no entry: it is not written. */
 bool
 ws_formation_is_crowded(const WsFormation *f)
 {
 	/* so that what is in the IndexMap still finds room among fan_in */
-	return f->overflowed &&
+	return f->overflowed && f->map->count == (Size) f->current * f->piece &&
 		ws_formation_too_many(f, 0, Max(1, f->fan_in - 2 * f->npieces + 1));
 }

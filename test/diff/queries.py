@@ -446,8 +446,8 @@ def inserted(m):
 
 
 def modified(m):
-    picked = 'SELECT a.id FROM t1 a%s LIMIT %d' % (m.order(on(m.keys(1, 3), 'a'), 'a.id'),
-                                                  m.rng.choice([3, 200]))
+    picked = 'SELECT a.id FROM t1 a%s %s' % (m.order(on(m.keys(1, 3), 'a'), 'a.id'),
+                                            m.rng.choice(['LIMIT 200', 'OFFSET 3']))
     sql = m.rng.choice(['DELETE FROM t1 WHERE id IN (%s) RETURNING id',
                         'UPDATE t1 SET g = g + 1 WHERE id IN (%s) RETURNING id, g']) % picked
     return Query(['BEGIN', sql, 'ROLLBACK'], explain=picked)

@@ -253,7 +253,9 @@ DECLARE
     result text;
 BEGIN
     PERFORM set_config('wiscsort.read_threads', threads::text, true);
-    SELECT count(*) || md5(string_agg(s::text, ' ')) INTO result FROM (SELECT * FROM wtest.h ORDER BY k, id OFFSET 0) s;
+    -- planned anew at each call
+    EXECUTE $q$SELECT count(*) || md5(string_agg(s::text, ' ')) FROM (SELECT * FROM wtest.h ORDER BY k, id OFFSET 0) s$q$
+        INTO result;
     RETURN result;
 END $$;
 SELECT count(DISTINCT d) FROM (SELECT wtest.digest(1) UNION ALL SELECT wtest.digest(0) UNION ALL

@@ -91,11 +91,12 @@ SELECT wtest.store('SELECT i8, b FROM wtest.kk ORDER BY i8, b');
 CREATE FUNCTION wtest.walk() RETURNS text
 LANGUAGE plpgsql AS $$
 DECLARE
-    c SCROLL CURSOR FOR SELECT i4 FROM wtest.kk ORDER BY i4 DESC;
+    c refcursor;
     v int;
     walked text := '';
 BEGIN
-    OPEN c;
+    -- planned anew at each call
+    OPEN c SCROLL FOR EXECUTE 'SELECT i4 FROM wtest.kk ORDER BY i4 DESC';
     FETCH LAST FROM c INTO v; walked := walked || coalesce(v::text, 'null') || ' ';
     FETCH PRIOR FROM c INTO v; walked := walked || coalesce(v::text, 'null') || ' ';
     FETCH ABSOLUTE 3000 FROM c INTO v; walked := walked || coalesce(v::text, 'null') || ' ';

@@ -171,6 +171,29 @@ SELECT wtest.limited('SELECT * FROM wtest.lim ORDER BY k LIMIT 3000') AS heap;
 RESET wiscsort.record_store;
 RESET wiscsort.debug_again;
 
+-- Few blocks in a merge: runs are merged while no piece is open, and no more at once than memory has blocks for.
+CREATE TABLE wtest.many AS SELECT i::int8 AS id, hashint8extended(i, 1) AS k, repeat('x', 48) AS pad FROM generate_series(1, 500000) i;
+ANALYZE wtest.many;
+SET work_mem = '4MB';
+SET wiscsort.block_size = '512kB';
+SET wiscsort.record_store = heap;
+SELECT wtest.limited('SELECT * FROM wtest.many ORDER BY id DESC LIMIT 50000') AS descending;
+SET wiscsort.record_store = inline;
+SET plan_cache_mode = force_generic_plan;
+PREPARE many (int8) AS SELECT count(*), sum(k::numeric), max(pad) FROM (SELECT k, pad FROM wtest.many ORDER BY k LIMIT $1) s;
+SELECT bool_or(line ~ 'WiscSort') AS random FROM wtest.plan('EXECUTE many (20000)') line;
+EXECUTE many (20000);
+SET wiscsort.enable = off;
+DISCARD PLANS;
+EXECUTE many (20000);
+RESET wiscsort.enable;
+RESET plan_cache_mode;
+DEALLOCATE many;
+RESET wiscsort.record_store;
+RESET wiscsort.block_size;
+DROP TABLE wtest.many;
+SET work_mem = '64kB';
+
 -- Below Gather Merge each worker has the bound.
 SET max_parallel_workers_per_gather = 2;
 SET parallel_setup_cost = 0;

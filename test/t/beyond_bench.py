@@ -31,6 +31,7 @@ def larger_than_memory(_group):
               'no cell is left out')
     for cell in cells:
         check('error' not in cell, cell['name'], cell.get('error', ''))
+        check(cell.get('used_wiscsort'), '%s: WiscSort sorts' % cell['name'], cell.get('plans'))
 
 
 def beyond_memory():

@@ -4,7 +4,8 @@ and pg_terminate_backend, while rows are read, sorted, merged and returned.
 
 Each statement is timed once and then cancelled at many fractions of that time.
 The bound on the latency is generous: it is there to find a loop that never
-looks for interrupts, not to measure.
+looks for interrupts, not to measure.  A statement lasts several times as long,
+so that one that goes on to its end is late.
 """
 
 import os
@@ -17,66 +18,102 @@ import common
 from common import (cancelled, check, clean, equal, error, healthy, rows, session, set_timeout, usable,
                     uses, value)
 
-LATENCY = 1.0
+LATENCY = 1.0                   # of statements that last half a minute
+SOON = 0.3                      # of those that measured() makes last longer
 CANCELED, TERMINATED = '57014', '57P01'
 
+NARROW = 'SELECT hashint8(i) AS k FROM generate_series(1, %d) i'
+TEXTS = "SELECT 'a shared beginning of some length ' || hashint8(i) AS t, i AS k FROM generate_series(1, %d) i"
+WIDE = "SELECT i AS k, repeat('x', 900) AS pad FROM generate_series(1, %d) i"
+
 # What takes the time: spooling and merging many runs; comparing texts that share a long
-# beginning; comparing by a collation's rules, in one go; wide rows.
+# beginning; comparing by a collation's rules, in one go; wide rows.  These are for less time,
+# lest the disk be what is measured.
 STATEMENTS = [
-    ('many runs', '64kB', 'SELECT count(s.*) FROM (SELECT k FROM narrow ORDER BY k OFFSET 0) s'),
-    ('long shared prefixes', '1MB',
-     "SELECT count(s.*) FROM (SELECT t COLLATE \"C\" FROM texts ORDER BY 1 OFFSET 0) s"),
-    ('one pass by a collation', '512MB',
-     'SELECT count(s.*) FROM (SELECT t COLLATE icu FROM texts ORDER BY 1 OFFSET 0) s'),
-    ('many equal keys', '512MB',
-     'SELECT count(s.*) FROM (SELECT t, k FROM texts ORDER BY left(t, 11) COLLATE icu, k OFFSET 0) s'),
-    ('wide rows', '4MB', 'SELECT count(s.*) FROM (SELECT * FROM wide ORDER BY k DESC OFFSET 0) s'),
+    ('many runs', '64kB', NARROW, 2000000, 3, 'SELECT count(s.*) FROM (SELECT k FROM s ORDER BY k OFFSET 0) s'),
+    ('long shared prefixes', '1MB', TEXTS, 1400000, 3,
+     "SELECT count(s.*) FROM (SELECT t COLLATE \"C\" FROM s ORDER BY 1 OFFSET 0) s"),
+    ('one pass by a collation', '512MB', TEXTS, 320000, 3,
+     'SELECT count(s.*) FROM (SELECT t COLLATE icu FROM s ORDER BY 1 OFFSET 0) s'),
+    ('many equal keys', '512MB', TEXTS, 1300000, 3,
+     'SELECT count(s.*) FROM (SELECT t, k FROM s ORDER BY left(t, 11) COLLATE icu, k OFFSET 0) s'),
+    ('wide rows', '4MB', WIDE, 300000, 1, 'SELECT count(s.*) FROM (SELECT * FROM s ORDER BY k DESC OFFSET 0) s'),
 ]
 
 
 def tables(cluster):
     cur = common.core(cluster)
-    cur.execute("CREATE COLLATION icu (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")
-    cur.execute('CREATE TABLE narrow AS SELECT hashint8(i) AS k FROM generate_series(1, 500000) i')
-    cur.execute("CREATE TABLE texts AS SELECT 'a shared beginning of some length ' || hashint8(i) AS t,"
-                ' i AS k FROM generate_series(1, 250000) i')
-    cur.execute("CREATE TABLE wide AS SELECT i AS k, repeat('x', 900) AS pad FROM"
-                ' generate_series(1, 100000) i')
+    collation(cur)
+    for table, select, n in (('narrow', NARROW, 500000), ('texts', TEXTS, 250000), ('wide', WIDE, 100000)):
+        cur.execute('CREATE TABLE %s AS %s' % (table, select % n))
     cur.execute('ANALYZE')
+
+
+def collation(cur):
+    cur.execute("CREATE COLLATION icu (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")
+
+
+def measured(cur, select, n, least, sql, name):
+    """Seconds that a statement takes, more than `least` times SOON: its table is made, of n rows or more."""
+    for _ in range(5):
+        cur.execute('DROP TABLE IF EXISTS s; CREATE UNLOGGED TABLE s AS %s; ANALYZE s' % select % n)
+        rows(cur, sql)
+        start = time.monotonic()
+        rows(cur, sql)
+        whole = time.monotonic() - start
+        if whole > least * SOON:
+            break
+        n = int(n * 1.3 * least * SOON / whole)
+    check(whole > least * SOON, name + ': it lasts long enough', '%.2f s' % whole)
+    return whole
+
+
+def cancels(cluster, cur, sql, times):
+    """The SQLSTATEs of a statement that is cancelled at these times, and how late it ended at most."""
+    codes, late = [], 0
+    for seconds in times:
+        code, latency = cancelled(cluster, cur, sql, seconds)
+        codes.append(code)
+        late = max(late, latency)
+        if code == 'hangs':
+            break
+    return codes, late
+
+
+def timeouts(_cluster, cur, sql, times):
+    """The same by statement_timeout."""
+    codes, late = [], 0
+    for seconds in times:
+        set_timeout(cur, max(1, int(seconds * 1000)))
+        start = time.monotonic()
+        codes.append(error(cur, sql)[0])
+        late = max(late, time.monotonic() - start - seconds)
+    set_timeout(cur, 0)
+    return codes, late
+
+
+def stops(way, least, name, *arguments):
+    """Checks that a statement is stopped `least` times, and soon; on a busy machine, when tried again."""
+    codes, late = way(*arguments)
+    if late >= SOON and 'hangs' not in codes:
+        print('# %s: %.2f s late, once more' % (name, late))
+        codes, late = way(*arguments)
+    check(set(codes) <= {CANCELED, None} and codes.count(CANCELED) >= least, name, codes)
+    check(late < SOON, name + ' takes effect soon', 'the slowest took %.2f s' % late)
 
 
 def fractions():
     """pg_cancel_backend and statement_timeout at many points of time."""
     with common.server() as cluster:
-        tables(cluster)
-        for name, memory, sql in STATEMENTS:
+        collation(common.core(cluster))
+        for name, memory, select, n, least, sql in STATEMENTS:
             cur = session(cluster, work_mem=memory)
+            whole = measured(cur, select, n, least, sql, name)
             uses(cur, sql)
-            rows(cur, sql)
-            start = time.monotonic()
-            rows(cur, sql)
-            whole = time.monotonic() - start
-            codes, slowest = [], 0
-            for part in (0.03, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9):
-                code, latency = cancelled(cluster, cur, sql, part * whole)
-                codes.append(code)
-                slowest = max(slowest, latency if code else 0)
-                if code == 'hangs':
-                    break
-            check(set(codes) <= {CANCELED, None} and codes.count(CANCELED) >= 3,
-                  '%s: cancel at fractions of its time' % name, codes)
-            check(slowest < LATENCY, '%s: a cancel takes effect soon' % name,
-                  'the slowest took %.2f s' % slowest)
-            codes, late = [], 0
-            for part in (0.1, 0.3, 0.5, 0.7):
-                limit = max(1, int(part * whole * 1000))
-                set_timeout(cur, limit)
-                start = time.monotonic()
-                codes.append(error(cur, sql)[0])
-                late = max(late, time.monotonic() - start - limit / 1000)
-            set_timeout(cur, 0)
-            check(set(codes) <= {CANCELED, None} and CANCELED in codes and late < LATENCY + whole,
-                  '%s: statement_timeout' % name, '%s, %.2f s late' % (codes, late))
+            stops(cancels, 3, '%s: cancel at fractions of its time' % name, cluster, cur, sql,
+                  [part * whole for part in (0.03, 0.25, 0.45, 0.65, 0.85)])
+            stops(timeouts, 1, '%s: statement_timeout' % name, cluster, cur, sql,
+                  [part * whole for part in (0.1, 0.4, 0.7)])
             usable(cur, cluster, name)
             cur.connection.close()
         healthy(cluster, 'cancel')
@@ -120,24 +157,16 @@ def phases():
 def parallel():
     """Workers that sort are cancelled with their leader."""
     with common.server(max_parallel_workers=4) as cluster:
-        tables(cluster)
+        collation(common.core(cluster))
         cur = session(cluster, work_mem='64kB', parallel_setup_cost=0, parallel_tuple_cost=0,
                       min_parallel_table_scan_size=0, max_parallel_workers_per_gather=2)
         if not common.options.core:
             cur.execute('SET wiscsort.debug_force = off')
-        sql = 'SELECT * FROM texts ORDER BY t COLLATE icu OFFSET 249999'
+        sql = 'SELECT * FROM s ORDER BY t COLLATE icu OFFSET 9999999'
+        whole = measured(cur, TEXTS, 400000, 3, sql, 'parallel workers')
         check('Gather Merge' in common.explain(cur, sql), 'the plan is parallel', common.explain(cur, sql))
         uses(cur, sql)
-        start = time.monotonic()
-        rows(cur, sql)
-        whole = time.monotonic() - start
-        codes, slowest = [], 0
-        for part in (0.1, 0.4, 0.7):
-            code, latency = cancelled(cluster, cur, sql, part * whole)
-            codes.append(code)
-            slowest = max(slowest, latency if code else 0)
-        check(set(codes) <= {CANCELED, None} and CANCELED in codes and slowest < LATENCY,
-              'parallel workers: cancel', '%s, the slowest took %.2f s' % (codes, slowest))
+        stops(cancels, 1, 'parallel workers: cancel', cluster, cur, sql, [part * whole for part in (0.1, 0.4, 0.7)])
         usable(cur, cluster, 'parallel workers')
         healthy(cluster, 'parallel workers')
 

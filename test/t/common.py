@@ -223,6 +223,38 @@ def usable(cur, cluster, name):
     clean(cluster, name)
 
 
+# Exits with 0 if the system gives a queue, and reads past the page cache; with 3 if not.
+ASK = """
+import ctypes, os, sys, tempfile
+place, library, method = sys.argv[1:]
+with tempfile.NamedTemporaryFile(dir=place) as f:
+    try:
+        os.close(os.open(f.name, os.O_RDONLY | os.O_DIRECT))
+    except OSError:
+        sys.exit(3)
+if method == 'libaio':
+    sys.exit(3 if ctypes.CDLL(library).io_setup(64, ctypes.byref(ctypes.c_void_p())) else 0)
+features = (ctypes.c_uint32 * 30)()     # struct io_uring_params; IORING_FEAT_RW_CUR_POS, as file/uring.c needs it
+ring = ctypes.CDLL(None).syscall(ctypes.c_long(425), ctypes.c_uint(64), features)
+sys.exit(0 if ring >= 0 and features[5] & 8 else 3)
+"""
+
+
+def has_method(cluster, method):
+    """Whether libaio or io_uring is to be had in a cluster, found out without WiscSort: the module is linked
+    with its library, and the system gives it to the server's user."""
+    module = os.path.join(cluster.config('--pkglibdir'), 'wiscsort.so')
+    linked = subprocess.run(['ldd', module], check=True, text=True, stdout=subprocess.PIPE).stdout
+    library = re.search(r'%s\S* => (/\S+)' % {'libaio': 'libaio', 'io_uring': 'liburing'}[method], linked)
+    if library is None:
+        return False
+    asked = subprocess.run(cluster.as_server(['/usr/bin/python3', '-c', ASK, cluster.data, library.group(1), method]),
+                           cwd='/', text=True, stderr=subprocess.PIPE)
+    if asked.returncode not in (0, 3):
+        raise RuntimeError('it is not known whether there is %s: %s' % (method, asked.stderr))
+    return asked.returncode == 0
+
+
 def logged_files(log):
     """Sizes of the temporary files a log names (log_temp_files = 0)."""
     return [int(size) for size in re.findall(r'temporary file: path "[^"]*", size (\d+)', log)]

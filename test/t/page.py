@@ -127,6 +127,16 @@ def pages():
         harmless(page, 'as a guest')
         check(done.returncode == 0 and 'rows of others are not shown' in page and 'ORDER BY' not in page,
               "a guest's page has nothing of others", done.stdout)
+        cur.execute("CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0")
+        latin = cluster.connect('latin', work_mem='64kB', **common.FORCED).cursor()
+        latin.execute('CREATE EXTENSION wiscsort; CREATE EXTENSION pg_stat_statements')
+        rows(latin, 'SELECT i AS "\u00e9" FROM generate_series(1, 20000) i ORDER BY hashint8(i)')
+        found = texts(harmless(make(cluster, cluster.dir, '--dbname', 'latin'), 'in LATIN1'), 'code')
+        check(any('AS "\u00e9"' in text for text in found), 'a database in LATIN1: the text is told as it is', found)
+        cur.execute('REVOKE USAGE ON SCHEMA public FROM PUBLIC')
+        harmless(make(cluster, cluster.dir, '--dbname', 'dbname=postgres user=guest'), 'the schema may not be used')
+        cluster.restart({'shared_preload_libraries': 'wiscsort'})
+        harmless(make(cluster, cluster.dir), 'pg_stat_statements is not preloaded')
         common.healthy(cluster, 'the page')
 
 

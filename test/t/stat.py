@@ -170,9 +170,22 @@ def workload():
         for share, wanted in (0.95, 512), (0.85, 64), (1, 512):
             found = rows(other, 'SELECT sorts, one_pass_now, work_mem_kb FROM wiscsort.advise_workload(%s)' % share)
             equal(found, [(20, 0.85, wanted)], 'one pass for a share of %s' % share)
+        for share in '0', '-0.5', '1.001', "'NaN'":
+            code, said = error(other, 'SELECT * FROM wiscsort.advise_workload(%s)' % share)
+            check(code == '23514' and 'above 0 and at most 1' in said, 'a share of %s is refused' % share, said)
         cur.execute("SET work_mem = '%dkB'" % wanted)
         found = [row[0] for row in rows(cur, 'EXPLAIN ANALYZE SELECT * FROM t ORDER BY k')]
         check(any('one-pass' in line for line in found), 'with what is advised it is one pass', found)
+        other.execute('GRANT SELECT ON t TO PUBLIC')
+        value(cur, 'SELECT wiscsort.stat_reset()')
+        for role in 'gone', 'too':
+            other.execute('CREATE ROLE ' + role)
+            cur.execute('SET ROLE ' + role)
+            rows(cur, 'SELECT * FROM t ORDER BY k')
+            cur.execute('RESET ROLE')
+            other.execute('DROP ROLE ' + role)
+        found = rows(other, 'SELECT usename, sorts, one_pass_now, work_mem_kb FROM wiscsort.advise_workload()')
+        equal(found, [(None, 1, 1, 512)] * 2, 'roles that have been dropped have a row each')
 
 
 def parallel():
