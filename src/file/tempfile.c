@@ -12,10 +12,10 @@
  * going to write is charged before, by writing its last byte through the
  * virtual file: temp_file_limit is only looked at there.
  *
- * The file belongs to CurrentResourceOwner: at abort it is emptied, closed and
- * deleted there.  The struct, the mapping and the duplicate descriptor belong to
+ * The file belongs to CurrentResourceOwner: at abort it is closed and
+ * deleted there, and emptied.  The struct, the mapping and the duplicate descriptor belong to
  * the memory context the file was created in, which may stay until the end of the transaction: an emptied
- * file takes no disk meanwhile.
+ * file takes no disk meanwhile, but for what a helper is still writing.
  *-------------------------------------------------------------------------
  */
 #ifndef _GNU_SOURCE
@@ -62,6 +62,8 @@ typedef struct MappedTempFile
 
 static dlist_head live = DLIST_STATIC_INIT(live);
 
+static void owner_goes(ResourceReleasePhase phase, bool commits, bool top_level, void *arg);
+
 static void
 unmap(void *arg)
 {
@@ -83,26 +85,6 @@ close_descriptor(int *fd)
 	close(*fd);
 	ReleaseExternalFD();
 	*fd = -1;
-}
-
-/* A resource owner goes, CurrentResourceOwner: at abort, the disk that its files take is given back. */
-static void
-owner_goes(ResourceReleasePhase phase, bool commits, bool top_level, void *arg)
-{
-	dlist_iter	iter;
-
-	if (phase != RESOURCE_RELEASE_BEFORE_LOCKS)
-		return;
-	dlist_foreach(iter, &live)
-	{
-		MappedTempFile *m = dlist_container(MappedTempFile, node, iter.cur);
-
-		if (m->owner != CurrentResourceOwner)
-			continue;
-		if (!commits)
-			(void) FileTruncate(m->tf.file, 0, WAIT_EVENT_BUFFILE_TRUNCATE);
-		m->owner = NULL;
-	}
 }
 
 static void
@@ -267,7 +249,40 @@ ws_tempfile_allow_helpers(WsTempFile *tf)
 	return tf->raw >= 0 || (AcquireExternalFD() && duplicate_descriptor(tf));
 }
 
-/* The same of a file for which there is no other way.  Raises an error if the system has none. */
+/*
+ * A resource owner goes, CurrentResourceOwner.  At abort, the disk is given back that its files take after
+ * they have been closed, when their size has been counted, because something else holds them.
+ */
+static void
+owner_goes(ResourceReleasePhase phase, bool commits, bool top_level, void *arg)
+{
+	dlist_iter	iter;
+
+	if (phase == RESOURCE_RELEASE_LOCKS)
+		return;
+	dlist_foreach(iter, &live)
+	{
+		MappedTempFile *m = dlist_container(MappedTempFile, node, iter.cur);
+
+		if (m->owner != CurrentResourceOwner)
+			continue;
+		if (phase == RESOURCE_RELEASE_BEFORE_LOCKS)
+		{
+			/* it is still open: by another descriptor it can be emptied */
+			if (!commits && (m->tf.mapping != NULL || m->tf.direct >= 0))
+				(void) ws_tempfile_allow_helpers(&m->tf);
+			continue;
+		}
+		if (!commits && m->tf.raw >= 0 && ftruncate(m->tf.raw, 0) != 0)
+			elog(DEBUG1, "could not truncate temporary file \"%s\": %m", m->tf.name);
+		m->owner = NULL;
+	}
+}
+
+/*
+ * What ws_tempfile_allow_helpers does, for a file for which there is no other way.  Raises an error if the
+ * system has no descriptor.
+ */
 void
 ws_tempfile_require_helpers(WsTempFile *tf)
 {
