@@ -113,12 +113,12 @@ release(void *arg)
 WsTempFile *
 ws_tempfile_create(const WsThreads *threads)
 {
-	static bool called = false;
+	static bool registered = false;
 	MappedTempFile *m = palloc0(sizeof(MappedTempFile));
 
-	if (!called)
+	if (!registered)
 		RegisterResourceReleaseCallback(owner_goes, NULL);
-	called = true;
+	registered = true;
 	PrepareTempTablespaces();
 	m->tf.file = OpenTemporaryFile(false);
 	m->tf.name = pstrdup(FilePathName(m->tf.file));
