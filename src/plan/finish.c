@@ -33,10 +33,8 @@ static bool made_nodes = false;
 static void finish(Plan *plan, int64 query);
 
 /*
- * Core's Sort hands its input's columns on by position; setrefs.c matches ours
- * by expression, and takes the first of several that are equal.  That is not
- * the same if they are volatile (SELECT random(), random() ... ORDER BY 1, 2):
- * choose the column of the same position, or of the same sort reference.
+ * Of a node that projects nothing, because its columns cannot be told apart by their expressions
+ * (has_equal_volatile in path.c): each column is that of the same position, as of core's Sort.
  */
 static void
 match_by_position(CustomScan *cscan)
@@ -44,33 +42,17 @@ match_by_position(CustomScan *cscan)
 	List	   *input = cscan->custom_scan_tlist;
 	ListCell   *lc;
 
+	if (cscan->flags & CUSTOMPATH_SUPPORT_PROJECTION)
+		return;
 	foreach(lc, cscan->scan.plan.targetlist)
 	{
 		TargetEntry *tle = lfirst_node(TargetEntry, lc);
 		Var		   *var = (Var *) tle->expr;
-		Node	   *expr;
-		ListCell   *lc2;
 
-		if (!IsA(var, Var) || var->varno != INDEX_VAR)
-			continue;
-		expr = (Node *) list_nth_node(TargetEntry, input, var->varattno - 1)->expr;
-		if (IsA(expr, Var))
-			continue;
-		foreach(lc2, input)
-		{
-			TargetEntry *column = lfirst_node(TargetEntry, lc2);
-			bool		same_ref = column->ressortgroupref == tle->ressortgroupref;
-
-			if (!equal(column->expr, expr))
-				continue;
-			if (column->resno == tle->resno && (same_ref || tle->ressortgroupref == 0))
-			{
-				var->varattno = column->resno;
-				break;
-			}
-			if (same_ref && tle->ressortgroupref != 0)
-				var->varattno = column->resno;
-		}
+		if (IsA(var, Var) && var->varno == INDEX_VAR &&
+			equal(list_nth_node(TargetEntry, input, var->varattno - 1)->expr,
+				  list_nth_node(TargetEntry, input, tle->resno - 1)->expr))
+			var->varattno = tle->resno;
 	}
 }
 

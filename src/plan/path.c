@@ -15,6 +15,7 @@
 #include "key/key.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
 #include "optimizer/tlist.h"
 #include "parser/parsetree.h"
 #include "utils/rel.h"
@@ -49,12 +50,38 @@ find_constraint(PlannerInfo *root, TargetEntry *tle, WsConstraint *constraint)
 
 /*
  * A path's custom_private: why it has the record store it has, for EXPLAIN
- * (VERBOSE); and if that is the table, where the keys of ties are.
+ * (VERBOSE); does it hand on what it sorts by; and if the store is the table, where the keys of ties are.
  */
 static bool
 in_table(const CustomPath *cpath)
 {
-	return list_length(cpath->custom_private) > 1;
+	return list_length(cpath->custom_private) > 2;
+}
+
+/*
+ * Has a path that only joins may read hand on expressions that it sorts by, as core's Sort does, so that a
+ * merge join need not evaluate them again.
+ */
+void
+ws_hand_on_keys(CustomPath *cpath)
+{
+	lsecond(cpath->custom_private) = makeBoolean(true);
+}
+
+/* `tlist` and, behind it, the expressions that `sort` sorts by and has of its input. */
+static List *
+with_keys(List *tlist, const Sort *sort, List *input)
+{
+	for (int i = 0; i < sort->numCols; i++)
+	{
+		TargetEntry *key = get_tle_by_resno(input, sort->sortColIdx[i]);
+
+		if (IsA(key->expr, Var) || tlist_member(key->expr, tlist) != NULL)
+			continue;
+		key = makeTargetEntry(copyObject(key->expr), list_length(tlist) + 1, NULL, true);
+		tlist = lappend(tlist, key);
+	}
+	return tlist;
 }
 
 /* Is there nothing in the input's rows, of target list `tlist`, but keys, which the entries will tell? */
@@ -122,7 +149,7 @@ plan_sort(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
 	if (in_table(best_path))
 	{
 		request->store = WS_KIND_HEAP;
-		request->ties = (WsTieKeys) intVal(lsecond(best_path->custom_private));
+		request->ties = (WsTieKeys) intVal(lthird(best_path->custom_private));
 		request->columns = table_columns(request, input);
 		cscan->scan.scanrelid = rel->relid; /* its rows are what we return */
 	}
@@ -134,6 +161,8 @@ plan_sort(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
 			request->why = "the rows are nothing but their keys";
 		}
 		cscan->custom_scan_tlist = copyObject(input);
+		if (boolVal(lsecond(best_path->custom_private)))
+			tlist = with_keys(tlist, sort, input);
 	}
 	cscan->custom_private = ws_request_write(request, constraints);
 	cscan->scan.plan.targetlist = tlist;
@@ -163,6 +192,30 @@ ws_set_reason(CustomPath *cpath, const char *reason)
 	linitial(cpath->custom_private) = makeString(pstrdup(reason));
 }
 
+/*
+ * Are two expressions of the target equal and volatile (SELECT random(), random())?  Core's Sort hands its
+ * input's columns on by position.  Those of a custom scan are matched by expression (setrefs.c), which takes
+ * the first of several for all of them: finish.c mends that if nothing else was projected.
+ */
+static bool
+has_equal_volatile(const PathTarget *target)
+{
+	ListCell   *lc;
+
+	foreach(lc, target->exprs)
+	{
+		int			next = foreach_current_index(lc) + 1;
+		ListCell   *lc2;
+
+		if (IsA(lfirst(lc), Var) || !contain_volatile_functions(lfirst(lc)))
+			continue;
+		for_each_from(lc2, target->exprs, next)
+			if (equal(lfirst(lc), lfirst(lc2)))
+				return true;
+	}
+	return false;
+}
+
 /* A WiscSort path around `sort`, without its costs. */
 static CustomPath *
 wrap(SortPath *sort)
@@ -175,12 +228,13 @@ wrap(SortPath *sort)
 	cpath->path.pathtype = T_CustomScan;
 	cpath->path.parallel_aware = false;
 	ws_path_copy_disabled(&cpath->path, sort->subpath);
-	cpath->flags = CUSTOMPATH_SUPPORT_PROJECTION | CUSTOMPATH_SUPPORT_BACKWARD_SCAN |
-		CUSTOMPATH_SUPPORT_MARK_RESTORE;
+	cpath->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
+	if (!has_equal_volatile(sort->path.pathtarget))
+		cpath->flags |= CUSTOMPATH_SUPPORT_PROJECTION;
 	cpath->custom_paths = list_make1(sort);
-	cpath->custom_private = list_make1(makeString(
+	cpath->custom_private = list_make2(makeString(
 		!IS_SIMPLE_REL(sort->subpath->parent) ? "the input is not a scan of one table" :
-		"the sort belongs to a later step, or costs more from the table"));
+		"the sort belongs to a later step, or costs more from the table"), makeBoolean(false));
 	cpath->methods = &path_methods;
 	return cpath;
 }

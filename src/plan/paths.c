@@ -137,11 +137,41 @@ relation_eligible(RelOptInfo *rel, RangeTblEntry *rte)
 	return true;
 }
 
+/*
+ * Adds a partial path beside those that there are, unless one in the same order costs less.  add_partial_path
+ * takes a sorted path for the better one, where the sort costs little beside its input, and drops the other.
+ */
+static void
+keep_partial_path(RelOptInfo *rel, Path *path)
+{
+	int			place = 0;
+	ListCell   *lc;
+
+	foreach(lc, rel->partial_pathlist)
+	{
+		const Path *other = lfirst(lc);
+
+		if (other->total_cost > path->total_cost)
+			break;
+		if (pathkeys_contained_in(path->pathkeys, other->pathkeys))
+			return;
+		place++;
+	}
+	rel->partial_pathlist = list_insert_nth(rel->partial_pathlist, place, path);
+}
+
+/*
+ * Adds a sorted path to those that core has made, none of which is dropped for it: a scan of an index is
+ * there at once, and a merge join that ends early, or a LIMIT, asks for its first rows only.
+ */
 static void
 add_sorted_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *cpath, bool partial)
 {
+	if (rel->reloptkind == RELOPT_BASEREL && bms_membership(root->all_baserels) == BMS_MULTIPLE)
+		ws_hand_on_keys(cpath);
+	rel->consider_startup = true;
 	if (partial)
-		add_partial_path(rel, (Path *) cpath);
+		keep_partial_path(rel, (Path *) cpath);
 	else
 	{
 		if (!ws_ordering_computable(root, rel, cpath->path.pathkeys, true))

@@ -18,6 +18,7 @@ extern bool ws_ordering_computable(PlannerInfo *root, RelOptInfo *rel, List *pat
 /* ---- path.c ---- */
 extern CustomPath *ws_wrap_sort(PlannerInfo *root, SortPath *sort, double bound);
 extern CustomPath *ws_wrap_heap_sort(SortPath *sort, RelOptInfo *rel, WsTieKeys ties);
+extern void ws_hand_on_keys(CustomPath *cpath);
 extern void ws_set_reason(CustomPath *cpath, const char *reason);
 extern bool ws_is_wiscsort(const Path *path);
 extern bool ws_rows_are_keys(const WsRequest *request, List *tlist);
@@ -111,6 +112,14 @@ ws_less_than(const PathKey *pathkey)
 extern bool ws_key_is_nested(const PathKey *pathkey);
 extern bool ws_nested_untold(PlannerInfo *root, const PathKey *pathkey);
 
+/* ---- compared.c ---- */
+
+extern WsKeyWidth ws_key_widths(List *pathkeys);
+extern const char *ws_comparison_refusal(PlannerInfo *root, List *pathkeys, double rows);
+extern bool ws_any_compared(List *pathkeys);
+extern bool ws_any_stays_compared(PlannerInfo *root, List *pathkeys, double rows);
+extern double ws_comparison_share(PlannerInfo *root, List *pathkeys, double rows);
+
 /* ---- shape.c ---- */
 
 /* How many rows a LIMIT above can ask for, where that is not a number. */
@@ -122,11 +131,9 @@ extern double ws_inherited_bound(PlannerInfo *root);
 extern bool ws_bound_is_cores(double bound, Oid sortop, Oid collation, double rows, int width);
 extern bool ws_bound_leaves(double bound, List *pathkeys, double rows, int width);
 extern bool ws_keys_alone(const Path *input, List *pathkeys);
-extern const char *ws_comparison_refusal(PlannerInfo *root, List *pathkeys, double rows);
 extern const char *ws_spool_refusal(const Path *input, List *pathkeys);
 extern const char *ws_table_refusal(const Path *input, List *pathkeys, WsTieKeys ties, const RelOptInfo *rel,
 									Oid relid);
-extern bool ws_any_compared(List *pathkeys);
 extern void ws_cost_sort(PlannerInfo *root, Path *path, const Path *sort, const Path *input,
 						 List *pathkeys, double bound);
 extern void ws_cost_heap_sort(PlannerInfo *root, Path *path, const Path *sort, const Path *input,

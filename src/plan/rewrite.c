@@ -130,10 +130,14 @@ rewrite_merge_join(Rewrite *rw, MergePath *merge)
 	rewrite(rw, &join->innerjoinpath, WS_NO_BOUND);
 	if (merge->outersortkeys != NIL && join->outerjoinpath->pathkeys == NIL &&
 		sort_child(rw, &join->outerjoinpath, merge->outersortkeys, WS_NO_BOUND))
+	{
+		ws_hand_on_keys((CustomPath *) join->outerjoinpath);
 		merge->outersortkeys = NIL;
+	}
 	if (merge->innersortkeys != NIL && join->innerjoinpath->pathkeys == NIL &&
 		sort_child(rw, &join->innerjoinpath, merge->innersortkeys, WS_NO_BOUND))
 	{
+		ws_hand_on_keys((CustomPath *) join->innerjoinpath);
 		merge->innersortkeys = NIL;
 		/* it was there to spare a spilled Sort from marking and restoring */
 		merge->materialize_inner = false;

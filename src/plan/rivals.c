@@ -30,7 +30,7 @@
  * Of what core charges for Sorts of workers and Gather Merge, beside the scan, what one WiscSort of text
  * is charged, which takes less, whoever sorts in the workers (docs/decisions/30-cost-model.md).
  */
-#define GATHERED_SHARE		0.85
+#define GATHERED_SHARE		0.65
 
 /*
  * Of what core charges for handing rows from workers to the leader, what that takes; and what makes a cost

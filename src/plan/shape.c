@@ -6,10 +6,7 @@
  *
  *	- rows wait in a file or a table that would not stay in the page cache (cache.c): each is a random
  *	  read then.  Rows that travel inside runs do not wait
- *	- a column that only its comparison function can order, and whose order is not guessed either, comes
- *	  to decide between many rows, and has too many values for codes: rows are fetched for each
- *	  comparison, which core's sort has in memory (docs/decisions/30-cost-model.md has the figures).  So
- *	  it is with arrays, ranges and jsonb whose first parts are the same in most rows (nested.c)
+ *	- comparison functions would have much to decide (compared.c)
  *
  * Core charges all comparisons alike, and those by a comparison function too little.  So a sort
  * that needs these is charged just less than core's own: it takes the place of that, and of
@@ -24,36 +21,14 @@
 #include "access/htup_details.h"
 #include "catalog/pg_statistic.h"
 #include "exec/request.h"
-#include "key/text.h"
 #include "miscadmin.h"
-#include "optimizer/clauses.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "plan/cost.h"
-#include "utils/selfuncs.h"
 #include "utils/spccache.h"
 #include "utils/syscache.h"
-
-/* Shares of a comparison sort that are left to be done (see cost.c). */
-#define ABBREVIATED_SHARE	0.3		/* ties that an abbreviation leaves */
-#define ICU_SHARE			0.45	/* the same, and making sort keys */
-#define TEXT_SHARE			0.15	/* ties that a prefix of text leaves */
-#define GUESS_SHARE			0.5		/* verifying a guess, and merging by comparator */
-#define COMPARATOR_SHARE	1.5		/* no prefix at all */
-
-/*
- * Rows that share the values of the columns before, on average, above which a comparison function has
- * too much to decide; and rows that share the first one's.
- */
-#define FEW_TIES			4.0
-#define MANY_TIES			100.0
-
-/* A dictionary may have this share of work_mem, and takes so many bytes a value (key/dictionary.c). */
-#define CODES_SHARE			8
-#define CODE_BYTES			64
-#define MOST_CODES			8192
 
 /* What a row takes in tuplesort's memory beside its data: SortTuple, chunk, header. */
 #define TUPLESORT_OVERHEAD	(24 + 16 + 16)
@@ -109,15 +84,6 @@ rows_wanted(double bound, double rows)
 	return bound == WS_UNKNOWN_BOUND ? rows * UNKNOWN_SHARE : Max(bound, 0.0);
 }
 
-/* How a key's values become bytes. */
-static WsEncoding
-encoding_of(const PathKey *pathkey, int *width)
-{
-	bool		descending;
-
-	return ws_key_encoding(ws_less_than(pathkey), pathkey->pk_eclass->ec_collation, &descending, width);
-}
-
 /*
  * Is a sort of `rows` rows of `width` bytes, of which a LIMIT takes `bound`, better
  * left to core, which keeps a heap of so many rows?  `sortop` and `collation` are of the first key.  If the
@@ -145,161 +111,6 @@ ws_bound_leaves(double bound, List *pathkeys, double rows, int width)
 	const PathKey *first = linitial_node(PathKey, pathkeys);
 
 	return ws_bound_is_cores(bound, ws_less_than(first), first->pk_eclass->ec_collation, rows, width);
-}
-
-/* The widths of all keys, each with a byte for null. */
-static WsKeyWidth
-width_of(List *pathkeys)
-{
-	WsKeyWidth	all = WS_NO_WIDTH;
-	ListCell   *lc;
-
-	foreach(lc, pathkeys)
-	{
-		const PathKey *pathkey = lfirst_node(PathKey, lc);
-
-		ws_key_width_add(&all, ws_less_than(pathkey), pathkey->pk_eclass->ec_collation, false);
-	}
-	return all;
-}
-
-/* Is the key text whose order libc decides?  It is guessed. */
-static bool
-is_guessed(const PathKey *pathkey)
-{
-	bool		padded;
-
-	return ws_key_is_text(ws_less_than(pathkey), &padded) &&
-		ws_transformable(pathkey->pk_eclass->ec_collation);
-}
-
-/* Is it that, or one that no bytes tell anything of? */
-static bool
-is_compared(const PathKey *pathkey)
-{
-	bool		padded;
-	int			width;
-
-	return encoding_of(pathkey, &width) == WS_ENC_NONE && !ws_key_is_nested(pathkey) &&
-		(!ws_key_is_text(ws_less_than(pathkey), &padded) || is_guessed(pathkey));
-}
-
-/*
- * Rows that share the values of the keys from `first` to before n, on average.  An aggregate's results may be
- * all the same, for all that is known.
- */
-static double
-rows_alike(PlannerInfo *root, List *pathkeys, int first, int n, double rows)
-{
-	List	   *exprs = NIL;
-	double		groups;
-
-	for (int i = first; i < n; i++)
-	{
-		EquivalenceClass *ec = list_nth_node(PathKey, pathkeys, i)->pk_eclass;
-		Expr	   *expr = linitial_node(EquivalenceMember, ec->ec_members)->em_expr;
-
-		if (ec->ec_has_volatile)
-			return 1;
-		if (contain_agg_clause((Node *) expr) || contain_window_function((Node *) expr))
-			continue;
-		/* above a set operation, columns are of no relation that has statistics */
-		if (bms_is_member(0, pull_varnos(root, (Node *) expr)))
-			return rows / DEFAULT_NUM_DISTINCT;
-		exprs = lappend(exprs, expr);
-	}
-	if (exprs == NIL)
-		return rows;
-	groups = estimate_num_groups(root, exprs, rows, NULL, NULL);
-	return rows / Max(1, groups);
-}
-
-/* The part of a comparison sort that the bytes of one key leave to be done; of `pathkeys` the first. */
-static double
-share_of(const PathKey *first, List *pathkeys)
-{
-	EquivalenceClass *ec = first->pk_eclass;
-	bool		padded;
-	int			width;
-
-	switch (encoding_of(first, &width))
-	{
-		case WS_ENC_NONE:
-			if (ws_key_is_nested(first))
-				return ABBREVIATED_SHARE;
-			if (!ws_key_is_text(ws_less_than(first), &padded))
-				return COMPARATOR_SHARE;
-			/* of libc, or of ICU, whose sort keys core abbreviates */
-			return ws_transformable(ec->ec_collation) ? GUESS_SHARE : ICU_SHARE;
-		case WS_ENC_TEXT:
-		case WS_ENC_BPCHAR:
-		case WS_ENC_NAME:
-		case WS_ENC_BYTEA:
-		case WS_ENC_BIT:
-		case WS_ENC_INET:
-		case WS_ENC_NUMERIC:
-		case WS_ENC_INTERVAL:	/* fills the prefix, and has no room for a null byte */
-			return TEXT_SHARE;
-		default:
-			{
-				WsKeyWidth	all = width_of(pathkeys);
-
-				return list_length(pathkeys) > 1 && !ws_prefix_holds(&all) ? TEXT_SHARE : 0;
-			}
-	}
-}
-
-/*
- * The part of a comparison sort that the prefixes leave to be done.  A key behind the first decides
- * between rows that share the values of those before: of `rows` rows, those that do.
- */
-static double
-comparison_share(PlannerInfo *root, List *pathkeys, double rows)
-{
-	double		share = share_of(linitial_node(PathKey, pathkeys), pathkeys);
-
-	for (int i = 1; i < list_length(pathkeys); i++)
-	{
-		double		more = share_of(list_nth_node(PathKey, pathkeys, i), NIL) - share;
-
-		if (more > 0)
-		{
-			double		alike = rows_alike(root, pathkeys, 0, i, rows);
-
-			share += more * (1 - 1 / Max(1.0, alike));
-		}
-	}
-	return share;
-}
-
-/*
- * Do comparison functions come to decide so much that core, which has the values in memory, is
- * faster?
- */
-static bool
-comparisons_lose(PlannerInfo *root, List *pathkeys, double rows)
-{
-	double		codes = Min(work_mem * 1024.0 / CODES_SHARE / CODE_BYTES, MOST_CODES);
-
-	for (int i = 0; i < list_length(pathkeys); i++)
-	{
-		const PathKey *pathkey = list_nth_node(PathKey, pathkeys, i);
-		bool		nested = ws_key_is_nested(pathkey);
-		double		alike;
-
-		if (!nested && (!is_compared(pathkey) || is_guessed(pathkey)))
-			continue;
-		/* all alike: nothing is known */
-		alike = rows_alike(root, pathkeys, i, i + 1, rows);
-		if (alike < rows && rows / alike <= codes)
-			continue;
-		if (nested && !ws_nested_untold(root, pathkey))
-			continue;
-		if (i > 0 ? rows_alike(root, pathkeys, 0, i, rows) > FEW_TIES :
-			nested || rows_alike(root, pathkeys, 0, 1, rows) > MANY_TIES)
-			return true;
-	}
-	return false;
 }
 
 /* The profile for a tablespace, or for none. */
@@ -408,17 +219,6 @@ cache_refusal(const WsShape *s)
 					cache->bytes / 1024, cache->bound);
 }
 
-/*
- * Why a sort of `rows` rows by `pathkeys` is left to core whatever the store, for EXPLAIN; NULL if it
- * is not.
- */
-const char *
-ws_comparison_refusal(PlannerInfo *root, List *pathkeys, double rows)
-{
-	return ws_debug_force || !comparisons_lose(root, pathkeys, rows) ? NULL :
-		"a comparison function would have many rows to decide about";
-}
-
 /* Why a sort with a spool of the rows of `input` is left to core; NULL if it is not. */
 const char *
 ws_spool_refusal(const Path *input, List *pathkeys)
@@ -461,7 +261,7 @@ ws_table_refusal(const Path *input, List *pathkeys, WsTieKeys ties, const RelOpt
 bool
 ws_keys_alone(const Path *input, List *pathkeys)
 {
-	WsKeyWidth	keys = width_of(pathkeys);
+	WsKeyWidth	keys = ws_key_widths(pathkeys);
 	List	   *untold = list_copy(pathkeys);
 	ListCell   *lc;
 
@@ -489,18 +289,6 @@ ws_keys_alone(const Path *input, List *pathkeys)
 	return true;
 }
 
-/* Is any of the keys ordered by its comparison function? */
-bool
-ws_any_compared(List *pathkeys)
-{
-	ListCell   *lc;
-
-	foreach(lc, pathkeys)
-		if (is_compared(lfirst_node(PathKey, lc)))
-			return true;
-	return false;
-}
-
 /* Sets the costs of `path`, which does what core's `sort` does. */
 static void
 set_costs(PlannerInfo *root, Path *path, const Path *sort, const Path *input, List *pathkeys, WsShape *shape,
@@ -509,13 +297,14 @@ set_costs(PlannerInfo *root, Path *path, const Path *sort, const Path *input, Li
 	WsProfile	profile = profile_of(tablespace);
 	WsCost		c;
 
-	shape->comparisons = comparison_share(root, pathkeys, input->rows);
+	shape->comparisons = ws_comparison_share(root, pathkeys, input->rows);
 	c = ws_cost(shape, &profile);
 	if (ws_debug_force)
 		c.startup = c.run = 0;
 	path->startup_cost = input->total_cost + c.startup;
 	path->total_cost = path->startup_cost + c.run;
-	if (!ws_debug_force && path->total_cost < sort->total_cost && ws_any_compared(pathkeys))
+	if (!ws_debug_force && path->total_cost < sort->total_cost &&
+		ws_any_stays_compared(root, pathkeys, input->rows))
 	{
 		/* what is cheaper by its own costs stays so */
 		double		less = WS_JUST_LESS + (1 - WS_JUST_LESS) / 2 * path->total_cost / sort->total_cost;

@@ -430,7 +430,8 @@ FILE = 'file/writer.c'
 fault("spool's write error dropped", FILE, 'if (ws_helper_wait(h, &w->chore) && w->error != 0)',
       'if (ws_helper_wait(h, &w->chore) && w->error < 0)', 't:limits/no_space')
 FILE = 'file/reader.c'
-fault('blocks counted twice', FILE, 'reader->bytes = 0;', '', 'sql:edges')
+fault('blocks counted twice', FILE, 'uint64		bytes = pg_atomic_exchange_u64(&reader->bytes, 0);',
+      'uint64		bytes = pg_atomic_read_u64(&reader->bytes);', 'sql:edges')
 
 # --- os -------------------------------------------------------------------------
 
@@ -542,6 +543,13 @@ fault('expressions below joins', FILE, 'only_columns(rel, own[i])))', 'only_colu
 FILE = 'plan/finish.c'
 fault('volatile columns taken for one', FILE, 'match_by_position(cscan);', '(void) match_by_position;',
       'sql:edges sql:executor')
+FILE = 'plan/path.c'
+fault('equal volatile columns projected', FILE, 'if (!has_equal_volatile(sort->path.pathtarget))', '', 'sql:edges')
+fault('keys of merge joins evaluated again', FILE, 'tlist = with_keys(tlist, sort, input);', '(void) with_keys;', 'sql:plans')
+FILE = 'plan/paths.c'
+fault('scans of indexes dropped', FILE, 'rel->consider_startup = true;', '', 'sql:plans')
+fault('unsorted scans dropped', FILE, 'keep_partial_path(rel, (Path *) cpath);',
+      '{ (void) keep_partial_path; add_partial_path(rel, (Path *) cpath); }', 'sql:plans')
 FILE = 'plan/rewrite.c'
 fault('OFFSET not in the bound', FILE,
       'bound += (double) DatumGetInt64(((Const *) limit->limitOffset)->constvalue);', '{}', 'sql:edges sql:plans')
@@ -551,7 +559,7 @@ fault('TIES have a bound', FILE,
 fault('Incremental Sort takes what core charges', 'plan/rivals.c',
       'double		share = compared ? 1 : INCREMENTAL_SHARE;', 'double		share = 1;',
       't:left_to_core/other_plans')
-fault('Gather Merge takes what core charges', 'plan/rivals.c', '#define GATHERED_SHARE		0.85',
+fault('Gather Merge takes what core charges', 'plan/rivals.c', '#define GATHERED_SHARE		0.65',
       '#define GATHERED_SHARE		1.0', 't:parallel/parallel')
 fault('workers that the scan is dear without', 'plan/rivals.c',
       'return Min(sort->total_cost, input->total_cost + GATHERED_SHARE * (path->total_cost - scan->total_cost));',

@@ -102,6 +102,9 @@ SELECT wtest.compare('SELECT x, s.* FROM generate_series(1, 3) x CROSS JOIN LATE
 -- Volatile columns that look the same are two, and an OFFSET counts among the rows that a LIMIT asks for.
 SELECT wtest.uses('SELECT random() AS a, random() AS b FROM wtest.big ORDER BY 1, 2') AS used, count(*) > 0 AS two
   FROM (SELECT random() AS a, random() AS b FROM wtest.big ORDER BY 1, 2 OFFSET 0) s WHERE a <> b;
+-- Also where a query outside labels them in another way.
+SELECT wtest.uses('SELECT a, b FROM (SELECT random() AS a, random() AS b FROM wtest.big ORDER BY 2, 1) s ORDER BY a') AS used, count(*) = 0 AS two
+  FROM (SELECT a, b FROM (SELECT random() AS a, random() AS b FROM wtest.big ORDER BY 2, 1) s ORDER BY a OFFSET 0) t WHERE a = b;
 SELECT wtest.uses('SELECT id + 1 AS x FROM (SELECT id FROM wtest.big OFFSET 0) s ORDER BY x LIMIT 10 OFFSET 10000') AS many,
        wtest.uses('SELECT id + 1 AS x FROM (SELECT id FROM wtest.big OFFSET 0) s ORDER BY x LIMIT 10 OFFSET 10') AS few;
 

@@ -203,3 +203,31 @@ CREATE TABLE wtest.place (p tid, v text);
 INSERT INTO wtest.place SELECT ('(' || i / 60 || ',' || 1 + i % 60 || ')')::tid, 'v' || i FROM generate_series(0, 2999) i;
 ANALYZE wtest.place;
 SELECT wtest.compare('SELECT p, v FROM wtest.place WHERE ctid = p ORDER BY p, v') AS place;
+
+-- A merge join does not evaluate again what its input is sorted by.
+SET enable_hashjoin = off;
+SET enable_nestloop = off;
+SELECT wtest.property('VERBOSE', 'SELECT a.id, b.id AS other FROM wtest.a JOIN wtest.b ON a.id + a.k = b.id - b.k', 'Merge Cond') AS condition;
+SELECT wtest.compare('SELECT a.id, b.id AS other FROM wtest.a JOIN wtest.b ON a.id + a.k = b.id - b.k ORDER BY 1, 2') AS base,
+       wtest.compare('SELECT s.x, b.id AS other FROM (SELECT a.id + c.id AS x, a.k FROM wtest.a JOIN wtest.a c ON a.id = c.k) s RIGHT JOIN wtest.b ON s.x * 2 = b.id - b.k ORDER BY 1, 2') AS joined;
+RESET enable_hashjoin;
+RESET enable_nestloop;
+
+-- What core would take without sorting stays: an unsorted scan for workers, an index for a merge join that ends early.
+RESET wiscsort.debug_force;
+RESET wiscsort.threshold;
+SET work_mem = '64kB';
+CREATE TABLE wtest.far AS SELECT i * 7919 % 50021 AS k, repeat('x', 80) AS pad FROM generate_series(1, 50000) i;
+CREATE TABLE wtest.near AS SELECT i AS k FROM generate_series(1, 500) i;
+VACUUM ANALYZE wtest.far, wtest.near;
+CREATE FUNCTION wtest.dear(int) RETURNS bool LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE COST 10000 AS 'BEGIN RETURN $1 < 25000; END';
+SET max_parallel_workers_per_gather = 2;
+SET parallel_setup_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SELECT wtest.uses('SELECT count(*) FROM wtest.far JOIN wtest.near USING (k) WHERE wtest.dear(k)') AS workers_sort;
+RESET max_parallel_workers_per_gather;
+CREATE INDEX ON wtest.far (k);
+SET random_page_cost = 10;
+SET enable_hashjoin = off;
+SET enable_nestloop = off;
+SELECT wtest.uses('SELECT k, pad FROM wtest.far ORDER BY k') AS all_rows, wtest.uses('SELECT pad FROM wtest.far JOIN wtest.near USING (k)') AS few;
