@@ -41,6 +41,7 @@ typedef struct WsSortState
 	Relation	rel;			/* whose rows stay in it, or NULL */
 	WsSort	   *sort;			/* NULL until the first row is asked for */
 	WsTrack    *track;			/* NULL until then, too */
+	List	   *keys;			/* as texts, for a line of the log; NIL: not known yet */
 	WsFigures  *figures;		/* of the sort, as others may see them */
 	uint64		prefetched;		/* rows of the input whose matches in a hash join were */
 	bool		has_stats;
@@ -55,9 +56,11 @@ extern List *ws_sort_key_names(const Plan *input, int ncols, const AttrNumber *a
 							   const Oid *collations, const bool *nulls_first, List *context, bool prefix);
 extern List *ws_sort_keys(WsSortState *state, List *context, bool prefix);
 extern void ws_explain(CustomScanState *node, List *ancestors, ExplainState *es);
+extern void ws_explain_by(CustomScanState *node, List *keys, ExplainState *es);
 
 /* ---- report.c ---- */
 extern void ws_exceeds_max_temp(WsWatch *watch) __attribute__((noreturn));
+extern void ws_note_keys(WsSortState *state);
 extern void ws_log_sort(WsSortState *state);
 
 #endif							/* WS_EXEC_H */

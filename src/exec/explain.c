@@ -119,11 +119,19 @@ show_learnt(const WsLearnt *learnt, ExplainState *es)
 void
 ws_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 {
-	WsSortState *state = (WsSortState *) node;
-	WsSortStats *s = &state->stats;
 	List	   *context = set_deparse_context_plan(es->deparse_cxt, node->ss.ps.plan, ancestors);
 
-	ExplainPropertyList("Sort Key", ws_sort_keys(state, context, ws_explain_prefix(es)), es);
+	ws_explain_by(node, ws_sort_keys((WsSortState *) node, context, ws_explain_prefix(es)), es);
+}
+
+/* The same of a sort whose keys are known, as a list of texts: reads no catalog. */
+void
+ws_explain_by(CustomScanState *node, List *keys, ExplainState *es)
+{
+	WsSortState *state = (WsSortState *) node;
+	WsSortStats *s = &state->stats;
+
+	ExplainPropertyList("Sort Key", keys, es);
 	if (es->verbose)
 		ExplainPropertyText("Record Store Choice", !state->request->copies ? state->request->why :
 							"memory does not hold the table, unlike when the plan was made", es);

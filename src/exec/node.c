@@ -180,6 +180,7 @@ sort_input(WsSortState *state)
 	ws_request_resolve(state->request, state->rel);
 	if (first && ws_track_sorts)
 		ws_track_foresee(state->track, ws_foresee_output(state));
+	ws_note_keys(state);
 	ws_track_begin(state->track, state->request->rows);
 	state->figures = figures = state->request->watch->figures;
 	sort = ws_sort_create(state->request, ExecGetResultType(outer), state->rel);
@@ -255,7 +256,7 @@ finish_sort(WsSortState *state)
 		return;
 	ws_sort_stats(state->sort, &state->stats);
 	ws_track_end(state->track, state->request, &state->stats);
-	if (ws_log_min_temp >= 0 && state->stats.disk >= (int64) ws_log_min_temp * 1024)
+	if (ws_log_min_temp >= 0 && state->keys != NIL && state->stats.disk >= (int64) ws_log_min_temp * 1024)
 		ws_log_sort(state);
 	ws_sort_destroy(state->sort);
 	state->sort = NULL;

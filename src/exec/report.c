@@ -3,7 +3,9 @@
  *
  * wiscsort.log_min_temp has what EXPLAIN (ANALYZE, VERBOSE) would show of a sort logged when that has ended,
  * in one line.  wiscsort.max_temp ends a sort by an error that names its keys.  Both deparse them as EXPLAIN
- * does, which reads catalogs: only in a transaction that goes on, and in the backend.
+ * does, which reads catalogs: only in a transaction that goes on, and in the backend.  For the log that is
+ * done when the sort begins.  A function that a key calls may be dropped while a cursor is open, and then
+ * its end, perhaps within COMMIT, would raise an error.
  *
  * Memory bound: that of the text.
  *-------------------------------------------------------------------------
@@ -56,18 +58,39 @@ ancestors_of(WsSortState *state)
 	return unions;
 }
 
-/* The sort keys, as one text. */
-static char *
-keys_of(WsSortState *state)
+/* The sort keys, as texts, in which columns have the names of their tables: if `prefix`, or of several. */
+static List *
+keys_of(WsSortState *state, bool prefix)
 {
 	ExplainState *es = explain_of(state);
 	List	   *context = set_deparse_context_plan(es->deparse_cxt, state->css.ss.ps.plan,
 												   ancestors_of(state));
+
+	return ws_sort_keys(state, context, prefix || list_length(es->rtable) > 1);
+}
+
+/* Notes the keys of a sort that begins, if it may be logged, for as long as the query lives. */
+void
+ws_note_keys(WsSortState *state)
+{
+	MemoryContext old;
+
+	if (ws_log_min_temp < 0 || state->keys != NIL)
+		return;
+	old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
+	state->keys = keys_of(state, true);
+	MemoryContextSwitchTo(old);
+}
+
+/* The sort keys, as one text. */
+static char *
+all_keys_of(WsSortState *state)
+{
 	StringInfoData keys;
 	ListCell   *lc;
 
 	initStringInfo(&keys);
-	foreach(lc, ws_sort_keys(state, context, list_length(es->rtable) > 1))
+	foreach(lc, keys_of(state, false))
 		appendStringInfo(&keys, "%s%s", keys.len > 0 ? ", " : "", (char *) lfirst(lc));
 	return keys.data;
 }
@@ -79,7 +102,7 @@ ws_exceeds_max_temp(WsWatch *watch)
 	ereport(ERROR,
 			(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
 			 errmsg("temporary files of the sort by %s exceed wiscsort.max_temp (" INT64_FORMAT "kB)",
-					keys_of(watch->arg), watch->disk_limit / 1024),
+					all_keys_of(watch->arg), watch->disk_limit / 1024),
 			 errdetail("It had taken in " INT64_FORMAT " rows.", watch->figures->rows_in),
 			 errhint("Raise wiscsort.max_temp or work_mem, or sort fewer or narrower rows.")));
 }
@@ -92,10 +115,11 @@ ws_log_sort(WsSortState *state)
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "WiscSort log",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
-	ExplainState *es = explain_of(state);
+	ExplainState *es = NewExplainState();
 	StringInfoData line;
 
-	ws_explain(&state->css, ancestors_of(state), es);
+	es->analyze = es->verbose = es->timing = true;
+	ws_explain_by(&state->css, state->keys, es);
 	initStringInfo(&line);
 	for (const char *c = es->str->data; *c != '\0'; c++)
 	{

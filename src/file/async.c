@@ -302,7 +302,7 @@ wait_async(WsReader *reader)
 		read->error = ws_file_read(reader->files, read->file, read->buffer, read->bytes, read->offset);
 	read->data = read->buffer;
 	if (read->error == 0)
-		reader->bytes += read->bytes;
+		pg_atomic_fetch_add_u64(&reader->bytes, read->bytes);
 	return read;
 }
 
@@ -378,6 +378,7 @@ ws_reader_async(WsFileSet *files, int file, bool helper_safe, WsReaderKind *kind
 		depth += cached[i] >= 0 ? WS_DEPTH : 0;
 	/* nothing is raised between taking a queue and the callback that gives it back */
 	r = palloc0(sizeof(AsyncReader));
+	pg_atomic_init_u64(&r->reader.bytes, 0);
 	r->ready = palloc(depth * sizeof(WsOperation *));
 	operations = palloc0(depth * sizeof(WsOperation));
 	r->queue = take_any_queue(wanted, depth);

@@ -48,7 +48,7 @@ wait_plain(WsReader *reader)
 	read->error = ws_file_read(reader->files, read->file, read->buffer, read->bytes, read->offset);
 	read->data = read->buffer;
 	if (read->error == 0)
-		reader->bytes += read->bytes;
+		pg_atomic_fetch_add_u64(&reader->bytes, read->bytes);
 	return read;
 }
 
@@ -63,6 +63,7 @@ ws_reader_plain(WsFileSet *files, bool helper_safe)
 {
 	WsReader   *reader = palloc0(sizeof(WsReader));
 
+	pg_atomic_init_u64(&reader->bytes, 0);
 	reader->ops = &plain;
 	reader->files = files;
 	reader->helper_safe = helper_safe;
@@ -133,6 +134,7 @@ ws_reader_mapped(WsFileSet *files, int file, int64 bytes)
 {
 	MappedReader *reader = palloc0(sizeof(MappedReader));
 
+	pg_atomic_init_u64(&reader->reader.bytes, 0);
 	reader->reader.ops = &mapped;
 	reader->reader.files = files;
 	reader->reader.helper_safe = true;
@@ -144,8 +146,8 @@ ws_reader_mapped(WsFileSet *files, int file, int64 bytes)
 void
 ws_reader_count(WsReader *reader)
 {
-	if (reader->bytes == 0)
-		return;
-	ws_file_count_read(reader->files, reader->bytes);
-	reader->bytes = 0;
+	uint64		bytes = pg_atomic_exchange_u64(&reader->bytes, 0);
+
+	if (bytes > 0)
+		ws_file_count_read(reader->files, bytes);
 }

@@ -17,6 +17,7 @@
 #define WS_READER_H
 
 #include "file/file.h"
+#include "port/atomics.h"
 
 /* How many reads are on their way at once: not at all (plain, ahead), or by which queue (async). */
 typedef enum WsReaderKind
@@ -56,7 +57,7 @@ struct WsReader
 	const WsReaderOps *ops;
 	WsFileSet  *files;
 	bool		helper_safe;	/* submit and wait may be called by a helper */
-	Size		bytes;			/* read, and not counted yet */
+	pg_atomic_uint64 bytes;		/* read, and not counted yet: a helper may be adding to it */
 	bool		failed;			/* a read has failed, or brought what was damaged: said by who asked */
 	WsRead	   *first;			/* submitted, oldest first */
 	WsRead	   *last;

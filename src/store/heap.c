@@ -28,6 +28,7 @@
 #include <sys/mman.h>
 
 #include "index/index.h"
+#include "miscadmin.h"
 #include "portability/instr_time.h"
 #include "utils/rel.h"
 
@@ -198,7 +199,11 @@ lay_out(WsHeap *h)
 										h->rows * PLACE + MAXIMUM_ALIGNOF + WS_ROW_FRONT));
 	/* no page of it shall be a new one under the mapping locks */
 	for (; h->touched < h->region->committed; h->touched += 4096)
+	{
+		if (h->touched % (16 << 20) < 4096)
+			CHECK_FOR_INTERRUPTS();
 		h->region->base[h->touched] = 0;
+	}
 	h->where = (uint32 *) h->region->base;
 	h->arena = (char *) MAXALIGN(h->where + h->rows);
 	/* a row begins before its first byte, and ends as much after its room */

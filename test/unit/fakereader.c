@@ -81,7 +81,7 @@ fake_wait(WsReader *reader)
 			fault_flip(read->buffer, read->bytes);
 	}
 	if (read->error == 0)
-		reader->bytes += read->bytes;
+		pg_atomic_fetch_add_u64(&reader->bytes, read->bytes);
 	return read;
 }
 

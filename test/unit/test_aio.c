@@ -281,7 +281,7 @@ reads(bool dropped)
 			given = split = 0;
 			reader = make_reader();
 			wrong = reader == NULL ? -1 : read_at_random(reader, depths[i], odd);
-			CHECK(wrong == 0 && ((AsyncReader *) reader)->on_their_way == 0 && reader->bytes > 0,
+			CHECK(wrong == 0 && ((AsyncReader *) reader)->on_their_way == 0 && pg_atomic_read_u64(&reader->bytes) > 0,
 				  "%s: %s, %d at once%s, %d files: %ld wrong", name,
 				  dropped ? "from the device" : "from the page cache", depths[i], odd ? ", not aligned" : "",
 				  stripe.width, wrong);
