@@ -434,4 +434,25 @@ ws_explain_prefix(ExplainState *es)
 #define ws_backend_number()		((int) MyProc->pgprocno)
 #endif
 
+/* Conditions on the results of a window by which it stops: of the window until 16, of its functions since. */
+static inline List *
+ws_clause_run_condition(const WindowClause *clause)
+{
+#if PG_VERSION_NUM >= 170000
+	return NIL;
+#else
+	return clause->runCondition;
+#endif
+}
+
+static inline List *
+ws_function_run_condition(const WindowFunc *function)
+{
+#if PG_VERSION_NUM >= 170000
+	return function->runCondition;
+#else
+	return NIL;
+#endif
+}
+
 #endif							/* WS_COMPAT_H */

@@ -166,6 +166,17 @@ change_list(bool with)
 	cluster = cluster_list(context);
 	MemoryContextSwitchTo(context);
 	wanted = list_with(own != NULL ? own : cluster, with);
+	if (wanted[0] == '\0' && own != NULL && !ws_names_wiscsort(cluster))
+		wanted = cluster;		/* nothing else was in the database's own */
+	if (wanted[0] == '\0' && cluster[0] != '\0')
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot take wiscsort out of " SETTING " of one database"),
+				 errdetail("All databases have it, and nothing else is in the list.  An empty list of a "
+						   "database cannot be restored from a dump, nor by pg_upgrade."),
+				 errhint("Take it out of the list of the server (ALTER SYSTEM, ALTER ROLE ALL), or switch it "
+						 "off: ALTER DATABASE %s SET wiscsort.enable = off.",
+						 quote_identifier(get_database_name(MyDatabaseId)))));
 	if (same_lists(wanted, cluster))
 	{
 		if (own != NULL)
@@ -186,6 +197,8 @@ ws_new_sessions_load(void)
 
 	SPI_connect();
 	list = set_for_all(MyDatabaseId, context);
+	if (list == NULL && superuser())
+		list = cluster_list(context);
 	if (list == NULL)
 		list = set_for_all(InvalidOid, context);
 	if (list == NULL)

@@ -71,6 +71,35 @@ list_in(TupleDesc desc, HeapTuple tuple)
 	return NULL;
 }
 
+/* A list of libraries that a role has, in this database or else in all. */
+typedef struct RoleList
+{
+	Oid			role;
+	bool		here;
+	bool		names_us;
+} RoleList;
+
+/* Remembers a role's list, unless there is one that goes before it. */
+static List *
+note_list(List *lists, Oid role, bool here, bool names_us)
+{
+	RoleList   *found;
+	ListCell   *lc;
+
+	foreach(lc, lists)
+	{
+		found = lfirst(lc);
+		if (found->role != role)
+			continue;
+		if (here)
+			*found = (RoleList) {role, here, names_us};
+		return lists;
+	}
+	found = palloc(sizeof(RoleList));
+	*found = (RoleList) {role, here, names_us};
+	return lappend(lists, found);
+}
+
 /*
  * What new sessions of this database load: *database is set to its own list, or NULL, and *roles to the names
  * of roles that have a list without wiscsort for it.
@@ -81,6 +110,8 @@ look_up_lists(char **database, StringInfo roles)
 	Relation	rel = table_open(DbRoleSettingRelationId, AccessShareLock);
 	SysScanDesc scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
 	HeapTuple	tuple;
+	List	   *lists = NIL;
+	ListCell   *lc;
 
 	*database = NULL;
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
@@ -96,16 +127,19 @@ look_up_lists(char **database, StringInfo roles)
 			if (OidIsValid(form->setdatabase))
 				*database = list;
 		}
-		else if (!ws_names_wiscsort(list))
-		{
-			char	   *role = GetUserNameFromId(form->setrole, true);
-
-			if (role != NULL)	/* it has not been dropped in the meantime */
-				appendStringInfo(roles, "%s%s", roles->len > 0 ? ", " : "", quote_identifier(role));
-		}
+		else
+			lists = note_list(lists, form->setrole, OidIsValid(form->setdatabase), ws_names_wiscsort(list));
 	}
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
+	foreach(lc, lists)
+	{
+		const RoleList *found = lfirst(lc);
+		char	   *role = found->names_us ? NULL : GetUserNameFromId(found->role, true);
+
+		if (role != NULL)		/* it has not been dropped in the meantime */
+			appendStringInfo(roles, "%s%s", roles->len > 0 ? ", " : "", quote_identifier(role));
+	}
 }
 
 /* Which libraries are loaded where. */
@@ -116,6 +150,7 @@ say_loaded(ReturnSetInfo *result)
 	"local_preload_libraries"};
 	bool		visible = has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_SETTINGS);
 	bool		next = ws_new_sessions_load() || (!visible && ws_preloaded);
+	bool		shared = false;
 	char	   *database;
 	StringInfoData roles;
 
@@ -131,12 +166,13 @@ say_loaded(ReturnSetInfo *result)
 			say(result, lists[i], NULL, "Only members of pg_read_all_settings may see it.");
 			continue;
 		}
+		shared = shared || (i == 0 && ws_names_wiscsort(list));
 		next = next || (i != 1 && ws_names_wiscsort(list));
 		say(result, lists[i], list, NULL);
 	}
 	say(result, "session_preload_libraries of the database", database,
 		next ? NULL : "New sessions do not load wiscsort: SELECT wiscsort.enable_in_database();");
-	if (roles.len > 0)
+	if (roles.len > 0 && !shared)
 		say(result, "roles with a list without wiscsort", roles.data,
 			"Their sessions do not load it: ALTER ROLE ... SET session_preload_libraries goes before "
 			"that of the database.");

@@ -2,36 +2,62 @@
  * groups.c - is it known how many groups a query has?
  *
  * Of an expression (date_trunc('day', t), lower(name)) without statistics PostgreSQL takes as many values for
- * granted as its columns have: that is the most there can be.  Where they are few, a hash table in memory
- * takes half as long as any sort, however much cheaper the sort seems (docs/decisions/30-cost-model.md).  So
- * it is left to core to choose between a hash table and a sort, and a WiscSort for such groups is charged
- * just less than core's.
+ * granted as its columns have, and of several columns as many as there are combinations: that is the most
+ * there can be.  Of a code and its name there are as many as of the code.  Where they are few, a hash
+ * table in memory takes half as long as any sort, however much cheaper the sort seems
+ * (docs/decisions/30-cost-model.md).  So it is left to core to choose between a hash table and a sort, and a
+ * WiscSort for such groups is charged just less than core's.
  *
  * Where nothing can be hashed, a sort it is.
  *-------------------------------------------------------------------------
  */
 #include "plan/plan.h"
 
+#include "catalog/pg_statistic_ext.h"
+#include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
+#include "nodes/pathnodes.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/tlist.h"
 #include "utils/selfuncs.h"
 
-/* May there be far fewer values of an expression than PostgreSQL expects? */
+/* Bytes that a group takes in a hash table, about. */
+#define GROUP_BYTES		128
+
+/* May there be far fewer values of an expression than PostgreSQL expects?  Sets *values to that number. */
 static bool
-is_unknown(PlannerInfo *root, Node *expr)
+is_unknown(PlannerInfo *root, Node *expr, double *values)
 {
 	VariableStatData data;
 	bool		unknown;
 
+	*values = 1;
 	expr = strip_implicit_coercions(expr);
-	if (IsA(expr, Var) || IsA(expr, Const) || IsA(expr, Param))
+	if (IsA(expr, Const) || IsA(expr, Param))
 		return false;
 	examine_variable(root, expr, 0, &data);
+	*values = get_variable_numdistinct(&data, &unknown);
 	unknown = !HeapTupleIsValid(data.statsTuple) && !data.isunique;
 	ReleaseVariableStats(data);
-	return unknown;
+	return unknown && !IsA(expr, Var);
+}
+
+/* Has the table of a column statistics of combinations of its columns? */
+static bool
+has_combinations(PlannerInfo *root, Node *expr)
+{
+	ListCell   *lc;
+
+	expr = strip_implicit_coercions(expr);
+	if (!IsA(expr, Var) || ((Var *) expr)->varlevelsup != 0 || ((Var *) expr)->varno <= 0 ||
+		((Var *) expr)->varno >= root->simple_rel_array_size ||
+		root->simple_rel_array[((Var *) expr)->varno] == NULL)
+		return false;
+	foreach(lc, root->simple_rel_array[((Var *) expr)->varno]->statlist)
+		if (lfirst_node(StatisticExtInfo, lc)->kind == STATS_EXT_NDISTINCT)
+			return true;
+	return false;
 }
 
 /*
@@ -43,13 +69,26 @@ ws_groups_unknown(PlannerInfo *root)
 {
 	Query	   *parse = root->parse;
 	List	   *clauses = parse->groupClause != NIL ? parse->groupClause : parse->distinctClause;
+	double		memory = get_hash_memory_limit();
+	double		least = 1;
+	double		most = 1;
+	bool		combined = false;
 	ListCell   *lc;
 
 	if (!enable_hashagg || parse->groupingSets != NIL || !grouping_is_hashable(clauses) ||
 		(parse->groupClause != NIL ? root->numOrderedAggs > 0 : parse->hasDistinctOn || parse->hasAggs))
 		return false;
 	foreach(lc, clauses)
-		if (is_unknown(root, get_sortgroupclause_expr(lfirst(lc), root->processed_tlist)))
+	{
+		Node	   *expr = get_sortgroupclause_expr(lfirst(lc), root->processed_tlist);
+		double		values;
+
+		if (is_unknown(root, expr, &values))
 			return true;
-	return false;
+		least = Max(least, values);
+		most *= values;
+		combined = combined || has_combinations(root, expr);
+	}
+	/* a table of the most of them would not fit, and one of the least would */
+	return !combined && least * GROUP_BYTES <= memory && most * GROUP_BYTES > memory;
 }

@@ -160,16 +160,13 @@ keep_partial_path(RelOptInfo *rel, Path *path)
 	rel->partial_pathlist = list_insert_nth(rel->partial_pathlist, place, path);
 }
 
-/*
- * Adds a sorted path to those that core has made, none of which is dropped for it: a scan of an index is
- * there at once, and a merge join that ends early, or a LIMIT, asks for its first rows only.
- */
+/* Adds a sorted path to those that core has made, none of which is dropped for it. */
 static void
 add_sorted_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *cpath, bool partial)
 {
 	if (rel->reloptkind == RELOPT_BASEREL && bms_membership(root->all_baserels) == BMS_MULTIPLE)
 		ws_hand_on_keys(cpath);
-	rel->consider_startup = true;
+	ws_keep_early_paths(root, rel);
 	if (partial)
 		keep_partial_path(rel, (Path *) cpath);
 	else
@@ -246,6 +243,9 @@ sort_input(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *scan, const ch
 			no_sort = ws_presorted_refusal(root, rel, partial ? rel->partial_pathlist : rel->pathlist,
 										   pathkeys, ws_any_compared(pathkeys), cheaper(table, spooled),
 										   sort->path.total_cost);
+		if (no_sort == NULL && partial && ws_read_partly(root))
+			no_sort = ws_presorted_refusal(root, rel, rel->pathlist, pathkeys, ws_any_compared(pathkeys),
+										   0, sort->path.total_cost);
 		if (no_sort != NULL)
 		{
 			ws_note_left(no_sort, input->rows, pathkeys);
@@ -320,5 +320,6 @@ ws_install_planner_hooks(void)
 	next_upper_hook = create_upper_paths_hook;
 	create_upper_paths_hook = replace_sorts;
 	ws_install_finish_hook();
+	ws_install_join_hook();
 	ws_install_why_hooks();
 }

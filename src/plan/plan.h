@@ -120,6 +120,12 @@ extern bool ws_any_compared(List *pathkeys);
 extern bool ws_any_stays_compared(PlannerInfo *root, List *pathkeys, double rows);
 extern double ws_comparison_share(PlannerInfo *root, List *pathkeys, double rows);
 
+/* ---- early.c ---- */
+
+extern bool ws_read_partly(PlannerInfo *root);
+extern void ws_keep_early_paths(PlannerInfo *root, RelOptInfo *rel);
+extern void ws_install_join_hook(void);
+
 /* ---- shape.c ---- */
 
 /* How many rows a LIMIT above can ask for, where that is not a number. */

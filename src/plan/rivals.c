@@ -74,10 +74,12 @@ ws_presorted_refusal(PlannerInfo *root, RelOptInfo *rel, List *paths, List *path
 					 Cost cost, Cost core)
 {
 	double		share = compared ? 1 : INCREMENTAL_SHARE;
+	bool		partly;
 	ListCell   *lc;
 
 	if (ws_debug_force)
 		return NULL;
+	partly = ws_read_partly(root);
 	foreach(lc, paths)
 	{
 		Path	   *path = lfirst(lc);
@@ -94,6 +96,8 @@ ws_presorted_refusal(PlannerInfo *root, RelOptInfo *rel, List *paths, List *path
 		ordered = is_in_table_order(root, path);
 		if (whole && ordered)
 			return "an index delivers the rows in the order of the table";
+		if (partly && (whole || enable_incremental_sort))
+			return "an index delivers the rows in order, and perhaps only the first are read";
 		if (whole || !enable_incremental_sort)
 			continue;
 		sort = (Path *) create_incremental_sort_path(root, rel, path, pathkeys, presorted, -1.0);

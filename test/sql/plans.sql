@@ -231,3 +231,30 @@ SET random_page_cost = 10;
 SET enable_hashjoin = off;
 SET enable_nestloop = off;
 SELECT wtest.uses('SELECT k, pad FROM wtest.far ORDER BY k') AS all_rows, wtest.uses('SELECT pad FROM wtest.far JOIN wtest.near USING (k)') AS few;
+CREATE TABLE wtest.far_parts (LIKE wtest.far) PARTITION BY HASH (k);
+CREATE TABLE wtest.far_parts_0 PARTITION OF wtest.far_parts FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+CREATE TABLE wtest.far_parts_1 PARTITION OF wtest.far_parts FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+INSERT INTO wtest.far_parts SELECT * FROM wtest.far;
+CREATE INDEX ON wtest.far_parts (k);
+VACUUM ANALYZE wtest.far_parts;
+SET max_parallel_workers_per_gather = 0;
+SELECT wtest.uses('SELECT k, pad FROM wtest.far_parts ORDER BY k') AS all_parts,
+       wtest.uses('SELECT pad FROM wtest.far_parts JOIN wtest.near USING (k)') AS few_parts,
+       wtest.uses('SELECT a.pad, b.pad AS other FROM wtest.near LEFT JOIN (wtest.far a JOIN wtest.far b ON a.k = b.k) ON a.k = near.k') AS few_joined;
+RESET enable_hashjoin;
+RESET enable_nestloop;
+-- An index also stays where a reader may stop without the planner counting on it.
+SELECT wtest.uses('SELECT * FROM (SELECT *, row_number() OVER (ORDER BY k) AS n FROM wtest.far) s WHERE n % 2 = 0') AS whole_window,
+       wtest.uses('SELECT * FROM (SELECT *, row_number() OVER (ORDER BY k) AS n FROM wtest.far) s WHERE n <= 10') AS first_of_window,
+       wtest.uses('WITH s AS MATERIALIZED (SELECT * FROM wtest.far ORDER BY k) SELECT * FROM s') AS whole_cte,
+       wtest.uses('WITH s AS MATERIALIZED (SELECT * FROM wtest.far ORDER BY k) SELECT * FROM s LIMIT 10') AS first_of_cte;
+RESET random_page_cost;
+
+-- Of a code and its name there may be as many groups as of the code: a hash table or a sort, as core has it.
+SET work_mem = '512kB';
+CREATE TABLE wtest.coded AS SELECT i % 1000 AS code, i % 1000 * 3 AS name, i / 1000 AS other FROM generate_series(1, 200000) i;
+ANALYZE wtest.coded;
+SELECT wtest.uses('SELECT code, name, count(*) FROM wtest.coded GROUP BY code, name') AS groups;
+CREATE STATISTICS wtest.coded_too (ndistinct) ON code, other FROM wtest.coded;
+ANALYZE wtest.coded;
+SELECT wtest.uses('SELECT code, other, count(*) FROM wtest.coded GROUP BY code, other') AS combinations;

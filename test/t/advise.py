@@ -217,10 +217,24 @@ def lists():
     equal(value(cur, hint), True, 'status() says that it is off')
     cur.execute("ALTER ROLE ALL SET session_preload_libraries = 'wiscsort'")
     equal(value(cur, hint), None, 'and that it is on by ALTER ROLE ALL')
-    equal(value(cur, 'SELECT wiscsort.disable_in_database()'), '', 'switched off in this database')
+    equal(error(cur, 'SELECT wiscsort.disable_in_database()')[0], '55000', 'no empty list, which no dump restores')
+    cur.execute("ALTER ROLE ALL SET session_preload_libraries = 'auto_explain', 'wiscsort'")
+    equal(value(cur, 'SELECT wiscsort.disable_in_database()'), 'auto_explain', 'switched off in this database')
     equal(value(cur, own), 1, 'by a list of its own')
     cur.execute('ALTER ROLE ALL RESET session_preload_libraries')
-    cur.execute('ALTER DATABASE %s RESET session_preload_libraries' % value(cur, 'SELECT current_database()'))
+    database = value(cur, 'SELECT current_database()')
+    blamed = "SELECT setting FROM wiscsort.status() WHERE name LIKE 'roles with a list%'"
+    cur.execute('CREATE ROLE other')
+    cur.execute("ALTER ROLE other SET session_preload_libraries = 'auto_explain'")
+    equal(value(cur, blamed), 'other', 'a role with a list without it')
+    cur.execute("ALTER ROLE other IN DATABASE %s SET session_preload_libraries = 'wiscsort'" % database)
+    equal(value(cur, blamed), None, 'and with it in this database')
+    cur.execute("ALTER ROLE other SET session_preload_libraries = 'wiscsort'")
+    cur.execute("ALTER ROLE other IN DATABASE %s SET session_preload_libraries = 'auto_explain'" % database)
+    equal(value(cur, blamed), 'other', 'and the other way round, once')
+    cur.execute('ALTER ROLE other IN DATABASE %s RESET session_preload_libraries; ALTER ROLE other RESET ALL;'
+                ' DROP ROLE other' % database)
+    cur.execute('ALTER DATABASE %s RESET session_preload_libraries' % database)
 
 
 def one(cur, query, function='advise'):

@@ -115,7 +115,7 @@ def debian():
     commands = subprocess.run(['bash', '-c', 'eval "$(sed -n "/^commands()/,/^}/p" test/packages)"; commands'],
                               cwd=TREE, text=True, stdout=subprocess.PIPE).stdout.split('\n')[:-1]
     equal([line.split(' -c ')[0] for line in commands],
-          ['sudo apt install ./postgresql-15-wiscsort_*.deb'] + ['psql -d shop'] * 4, 'README: five commands from the .deb')
+          ['sudo apt install ../postgresql-15-wiscsort_*.deb'] + ['psql -d shop'] * 4, 'README: five commands from the .deb')
     supported = re.search(r'foreach v,([\d ]+),', read('Makefile')).group(1).split()
     equal(read('debian/pgversions').split(), supported, 'debian/pgversions')
 

@@ -1,0 +1,133 @@
+/*-------------------------------------------------------------------------
+ * early.c - paths that have their first rows early, beside a WiscSort, which has none before it has read all.
+ *
+ * The scan of an index may cost more than a WiscSort, and be the better plan nevertheless: for a merge join
+ * that ends early, a LIMIT, or a window of which the first rows are asked for.  Core's Sort hardly ever costs
+ * less than such a scan, and so PostgreSQL does not ask when the first row comes where a query wants all rows
+ * (consider_startup, which is tuple_fraction > 0).  Where there is a WiscSort it has to:
+ *
+ *	- a relation that gets one, the parents of a partition, and all joins and later steps above it keep
+ *	  paths that begin early.  What an early end is worth, the costs of merge joins say
+ *	- of other readers that may stop costs say nothing: an index that delivers the order is left to core
+ *
+ * Functions in PL/pgSQL that leave a loop over a query are not seen.
+ *-------------------------------------------------------------------------
+ */
+#include "plan/plan.h"
+
+#include "nodes/nodeFuncs.h"
+#include "optimizer/geqo.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+
+/* As good as all rows: what it is makes no difference to a join, but that it is greater than zero. */
+#define NEARLY_NONE		1e-10
+
+static join_search_hook_type next_join_search_hook = NULL;
+
+static bool
+has_run_condition(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, WindowFunc) && ws_function_run_condition((WindowFunc *) node) != NIL)
+		return true;
+	return expression_tree_walker(node, has_run_condition, context);
+}
+
+/* Do the windows of a query level end when a condition on their result does not hold any more? */
+static bool
+windows_stop(PlannerInfo *root)
+{
+	ListCell   *lc;
+
+	if (root->parse->windowClause == NIL)
+		return false;
+	foreach(lc, root->parse->windowClause)
+		if (ws_clause_run_condition(lfirst_node(WindowClause, lc)) != NIL)
+			return true;
+	return has_run_condition((Node *) root->parse->targetList, NULL);
+}
+
+/*
+ * May whoever reads the rows of this query level stop before the last one, without the planner counting on
+ * it?  So it is below windows that stop, and in subqueries of a query that does not want all rows.
+ */
+bool
+ws_read_partly(PlannerInfo *root)
+{
+	if (windows_stop(root))
+		return true;
+	for (root = root->parent_root; root != NULL; root = root->parent_root)
+		if (root->parse->limitCount != NULL || root->tuple_fraction > 0 || windows_stop(root))
+			return true;
+	return false;
+}
+
+/* Has paths that begin early kept beside a WiscSort of `rel`, and wherever its rows go. */
+void
+ws_keep_early_paths(PlannerInfo *root, RelOptInfo *rel)
+{
+	static const UpperRelationKind later[] = {UPPERREL_GROUP_AGG, UPPERREL_WINDOW, UPPERREL_DISTINCT,
+	UPPERREL_ORDERED, UPPERREL_FINAL};
+	PlannerInfo *outer = root->parent_root;
+
+	rel->consider_startup = true;
+	while (root->append_rel_array != NULL && root->append_rel_array[rel->relid] != NULL)
+	{
+		rel = find_base_rel(root, root->append_rel_array[rel->relid]->parent_relid);
+		rel->consider_startup = true;
+	}
+	if (outer == NULL)
+		return;
+	for (int i = 0; i < (int) lengthof(later); i++)
+		fetch_upper_rel(root, later[i], NULL)->consider_startup = true;
+	/* which of its subqueries this is, is not known yet */
+	for (int i = 1; i < outer->simple_rel_array_size; i++)
+	{
+		RelOptInfo *other = outer->simple_rel_array[i];
+
+		if (other != NULL && other->rtekind == RTE_SUBQUERY && other->subroot == NULL)
+			other->consider_startup = true;
+	}
+}
+
+/* Does a relation keep paths that begin early, though the query wants all rows? */
+static bool
+keeps_early_paths(PlannerInfo *root)
+{
+	if (root->tuple_fraction > 0)
+		return false;
+	for (int i = 1; i < root->simple_rel_array_size; i++)
+		if (root->simple_rel_array[i] != NULL && root->simple_rel_array[i]->consider_startup)
+			return true;
+	return false;
+}
+
+static RelOptInfo *
+search_joins(PlannerInfo *root, int levels, List *rels)
+{
+	bool		early = keeps_early_paths(root);
+	RelOptInfo *joined;
+
+	/* joins are made for it (build_join_rel), and nothing else looks at it meanwhile */
+	if (early)
+		root->tuple_fraction = NEARLY_NONE;
+	if (next_join_search_hook != NULL)
+		joined = next_join_search_hook(root, levels, rels);
+	else if (enable_geqo && levels >= geqo_threshold)
+		joined = geqo(root, levels, rels);
+	else
+		joined = standard_join_search(root, levels, rels);
+	if (early)
+		root->tuple_fraction = 0;
+	return joined;
+}
+
+/* Joins join_search_hook's chain.  Called once. */
+void
+ws_install_join_hook(void)
+{
+	next_join_search_hook = join_search_hook;
+	join_search_hook = search_joins;
+}
