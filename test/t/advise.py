@@ -223,7 +223,7 @@ def lists():
     equal(value(cur, own), 1, 'by a list of its own')
     cur.execute('ALTER ROLE ALL RESET session_preload_libraries')
     database = value(cur, 'SELECT current_database()')
-    blamed = "SELECT setting FROM wiscsort.status() WHERE name LIKE 'roles with a list%'"
+    blamed = "SELECT max(value) FROM wiscsort.status() WHERE name LIKE 'roles with a list%'"
     cur.execute('CREATE ROLE other')
     cur.execute("ALTER ROLE other SET session_preload_libraries = 'auto_explain'")
     equal(value(cur, blamed), 'other', 'a role with a list without it')

@@ -109,7 +109,7 @@ def pages():
         equal(len(lines), 3, 'each call with --history appends a line')
         ahead = os.path.join(cluster.dir, 'ahead')
         with open(ahead, 'w') as f:
-            f.write(json.dumps(dict(json.loads(lines[-1]), at=json.loads(lines[-1])['at'] + 3600)) + '\n')
+            f.write(json.dumps(dict(lines[-1], at=lines[-1]['at'] + 3600)) + '\n')
         harmless(make(cluster, cluster.dir, '--history', ahead), 'a clock that went back')
         bars = [title for title in texts(top, 'title') if re.search(r' to .*: \d+ one-pass|: \d+ merge-pass', title)]
         equal(sum(int(re.search(r': (\d+) ', bar).group(1)) for bar in bars), int(sorts),
