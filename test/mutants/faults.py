@@ -545,11 +545,27 @@ fault('volatile columns taken for one', FILE, 'match_by_position(cscan);', '(voi
       'sql:edges sql:executor')
 FILE = 'plan/path.c'
 fault('equal volatile columns projected', FILE, 'if (!has_equal_volatile(sort->path.pathtarget))', '', 'sql:edges')
-fault('keys of merge joins evaluated again', FILE, 'tlist = with_keys(tlist, sort, input);', '(void) with_keys;', 'sql:plans')
+fault('keys of merge joins evaluated again', FILE,
+      'tlist = with_keys(tlist, sort, input);', '(void) with_keys;', 'sql:plans')
 FILE = 'plan/paths.c'
-fault('scans of indexes dropped', FILE, 'rel->consider_startup = true;', '', 'sql:plans')
+fault('scans of indexes dropped', FILE, 'ws_keep_early_paths(root, rel);', '', 'sql:plans')
 fault('unsorted scans dropped', FILE, 'keep_partial_path(rel, (Path *) cpath);',
       '{ (void) keep_partial_path; add_partial_path(rel, (Path *) cpath); }', 'sql:plans')
+FILE = 'plan/early.c'
+fault('scans of indexes of partitions dropped', FILE,
+      'while (root->append_rel_array != NULL && root->append_rel_array[rel->relid] != NULL)',
+      'while (false)', 'sql:plans')
+fault('joins that begin early dropped', FILE,
+      'root->tuple_fraction = NEARLY_NONE;', 'root->tuple_fraction = 0;', 'sql:plans')
+fault('windows that stop read whole', FILE, 'if (windows_stop(root))', 'if (false)', 'sql:plans')
+fault('CTEs under a LIMIT read whole', FILE,
+      'if (root->parse->limitCount != NULL || root->tuple_fraction > 0 || windows_stop(root))',
+      'if (false)', 'sql:plans')
+FILE = 'plan/groups.c'
+fault('as many groups as combinations', FILE,
+      'return !combined && least * GROUP_BYTES <= memory && most * GROUP_BYTES > memory;', 'return false;', 'sql:plans')
+fault('statistics of combinations overlooked', FILE, 'combined = combined || has_combinations(root, expr);',
+      '(void) has_combinations;', 'sql:plans')
 FILE = 'plan/rewrite.c'
 fault('OFFSET not in the bound', FILE,
       'bound += (double) DatumGetInt64(((Const *) limit->limitOffset)->constvalue);', '{}', 'sql:edges sql:plans')
