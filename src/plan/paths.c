@@ -225,7 +225,9 @@ sort_input(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *scan, const ch
 		if (pathkeys_contained_in(pathkeys, input->pathkeys) ||
 			ws_bound_leaves(bound, pathkeys, rel->rows, rel->reltarget->width))
 			continue;
-		no_sort = ws_comparison_refusal(root, pathkeys, input->rows);
+		no_sort = ws_again_refusal(root, rel->relids);
+		if (no_sort == NULL)
+			no_sort = ws_comparison_refusal(root, pathkeys, input->rows);
 		if (no_sort != NULL)
 		{
 			ws_note_left(no_sort, input->rows, pathkeys);

@@ -137,6 +137,7 @@ extern double ws_inherited_bound(PlannerInfo *root);
 extern bool ws_bound_is_cores(double bound, Oid sortop, Oid collation, double rows, int width);
 extern bool ws_bound_leaves(double bound, List *pathkeys, double rows, int width);
 extern bool ws_keys_alone(const Path *input, List *pathkeys);
+extern const char *ws_again_refusal(PlannerInfo *root, Relids relids);
 extern const char *ws_spool_refusal(const Path *input, List *pathkeys);
 extern const char *ws_table_refusal(const Path *input, List *pathkeys, WsTieKeys ties, const RelOptInfo *rel,
 									Oid relid);

@@ -64,7 +64,9 @@ better_sort(Rewrite *rw, SortPath *sort, bool for_groups, double bound)
 		!ws_sort_considered(input->rows, input->pathtarget->width) ||
 		ws_bound_leaves(bound, sort->path.pathkeys, input->rows, input->pathtarget->width))
 		return NULL;
-	refusal = ws_comparison_refusal(rw->root, sort->path.pathkeys, input->rows);
+	refusal = ws_again_refusal(rw->root, input->parent->relids);
+	if (refusal == NULL)
+		refusal = ws_comparison_refusal(rw->root, sort->path.pathkeys, input->rows);
 	if (refusal == NULL)
 		refusal = ws_spool_refusal(input, sort->path.pathkeys);
 	if (refusal != NULL)

@@ -7,6 +7,7 @@
  *	- rows wait in a file or a table that would not stay in the page cache (cache.c): each is a random
  *	  read then.  Rows that travel inside runs do not wait
  *	- comparison functions would have much to decide (compared.c)
+ *	- it is one of many, and perhaps of few rows: in a subquery, for each row outside
  *
  * Core charges all comparisons alike, and those by a comparison function too little.  So a sort
  * that needs these is charged just less than core's own: it takes the place of that, and of
@@ -22,11 +23,13 @@
 #include "catalog/pg_statistic.h"
 #include "exec/request.h"
 #include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "plan/cost.h"
+#include "utils/lsyscache.h"
 #include "utils/spccache.h"
 #include "utils/syscache.h"
 
@@ -111,6 +114,73 @@ ws_bound_leaves(double bound, List *pathkeys, double rows, int width)
 	const PathKey *first = linitial_node(PathKey, pathkeys);
 
 	return ws_bound_is_cores(bound, ws_less_than(first), first->pk_eclass->ec_collation, rows, width);
+}
+
+/* Is a parameter the result of an initplan, of this query level or of one outside? */
+static bool
+is_initplan_result(PlannerInfo *root, int paramid)
+{
+	ListCell   *lc;
+
+	for (; root != NULL; root = root->parent_root)
+		foreach(lc, root->init_plans)
+			if (list_member_int(lfirst_node(SubPlan, lc)->setParam, paramid))
+				return true;
+	return false;
+}
+
+/* Does a condition compare with what a row of a query outside has? */
+static bool
+has_outer_value(Node *node, PlannerInfo *root)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Param))
+		return ((Param *) node)->paramkind == PARAM_EXEC &&
+			!is_initplan_result(root, ((Param *) node)->paramid);
+	return expression_tree_walker(node, has_outer_value, root);
+}
+
+/* Is a condition one of equality?  How many rows that leaves is known on average. */
+static bool
+is_equality(const Expr *clause)
+{
+	const OpExpr *op = (const OpExpr *) clause;
+
+	return IsA(clause, OpExpr) && list_length(op->args) == 2 &&
+		op_mergejoinable(op->opno, exprType(linitial(op->args)));
+}
+
+/*
+ * Why a sort of rows of `relids` is left to core that is done again for each row of a query outside, NULL if
+ * it is not.  Where a value of that row is compared, but for equality, PostgreSQL expects a third of a
+ * table's rows, whatever the value is.  Where there are none, a sort of core's takes 5 us, and a WiscSort ten
+ * times that.
+ */
+const char *
+ws_again_refusal(PlannerInfo *root, Relids relids)
+{
+	int			relid = -1;
+	ListCell   *lc;
+
+	if (ws_debug_force || root->parent_root == NULL)
+		return NULL;
+	if (bms_is_empty(relids))	/* of a later step: all that the level scans */
+		relids = root->all_baserels;
+	while ((relid = bms_next_member(relids, relid)) >= 0)
+	{
+		const RelOptInfo *rel = relid < root->simple_rel_array_size ? root->simple_rel_array[relid] : NULL;
+
+		if (rel != NULL)
+			foreach(lc, rel->baserestrictinfo)
+			{
+				const RestrictInfo *condition = lfirst_node(RestrictInfo, lc);
+
+				if (!is_equality(condition->clause) && has_outer_value((Node *) condition->clause, root))
+					return "it is done again for each row of a query outside, and may be of few rows";
+			}
+	}
+	return NULL;
 }
 
 /* The profile for a tablespace, or for none. */

@@ -561,6 +561,11 @@ fault('windows that stop read whole', FILE, 'if (windows_stop(root))', 'if (fals
 fault('CTEs under a LIMIT read whole', FILE,
       'if (root->parse->limitCount != NULL || root->tuple_fraction > 0 || windows_stop(root))',
       'if (false)', 'sql:plans')
+FILE = 'plan/shape.c'
+fault('sorts that are done again taken', FILE,
+      'if (!is_equality(condition->clause) && has_outer_value((Node *) condition->clause, root))', 'if (false)', 'sql:plans')
+fault('results of initplans taken for values outside', FILE, 'return ((Param *) node)->paramkind == PARAM_EXEC &&',
+      'return ((Param *) node)->paramkind == PARAM_EXEC ||', 'sql:plans')
 FILE = 'plan/groups.c'
 fault('as many groups as combinations', FILE,
       'return !combined && least * GROUP_BYTES <= memory && most * GROUP_BYTES > memory;', 'return false;', 'sql:plans')

@@ -258,3 +258,11 @@ SELECT wtest.uses('SELECT code, name, count(*) FROM wtest.coded GROUP BY code, n
 CREATE STATISTICS wtest.coded_too (ndistinct) ON code, other FROM wtest.coded;
 ANALYZE wtest.coded;
 SELECT wtest.uses('SELECT code, other, count(*) FROM wtest.coded GROUP BY code, other') AS combinations;
+
+-- What is sorted for each row of a query outside may be a few rows each time; of an equality the average is known.
+SET work_mem = '64kB';
+SELECT wtest.uses('SELECT ARRAY(SELECT code FROM wtest.coded WHERE other > near.k ORDER BY name) FROM wtest.near') AS perhaps_few,
+       wtest.uses('SELECT ARRAY(SELECT sum(code) FROM wtest.coded WHERE other > near.k GROUP BY name, code ORDER BY 1) FROM wtest.near') AS groups,
+       wtest.uses('SELECT s.* FROM wtest.near, LATERAL (SELECT code FROM wtest.coded WHERE other <> near.k ORDER BY name OFFSET 0) s') AS lateral,
+       wtest.uses('SELECT ARRAY(SELECT c FROM wtest.coded c WHERE other = near.k ORDER BY name) FROM wtest.near') AS average,
+       wtest.uses('SELECT ARRAY(SELECT code FROM wtest.coded WHERE other > (SELECT min(k) FROM wtest.near) ORDER BY name)') AS once;
