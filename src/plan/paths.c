@@ -282,7 +282,7 @@ add_sorted_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *r
 	if (next_rel_hook != NULL)
 		next_rel_hook(root, rel, rti, rte);
 	if (!ws_enable || !relation_eligible(rel, rte) ||
-		!ws_sort_considered(rel->rows, rel->reltarget->width))
+		!ws_sort_considered(rel->rows, rel->reltarget->width, WS_ONLY(rel->reltarget->exprs)))
 		return;
 
 	refusal = ws_heap_refusal(root, rel, rte);
@@ -294,7 +294,8 @@ add_sorted_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *r
 		return;
 	input = cheapest_input(rel->partial_pathlist, false);
 	scan = cheapest_input(rel->partial_pathlist, true);
-	if (input != NULL && ws_sort_considered(input->rows, rel->reltarget->width))
+	if (input != NULL && ws_sort_considered(input->rows, rel->reltarget->width,
+											WS_ONLY(rel->reltarget->exprs)))
 		sort_input(root, rel, input, scan, refusal, true);
 }
 

@@ -36,6 +36,9 @@
 /* What a row takes in tuplesort's memory beside its data: SortTuple, chunk, header. */
 #define TUPLESORT_OVERHEAD	(24 + 16 + 16)
 
+/* What it takes in all if it is one value that is passed by value: SortTuple. */
+#define TUPLESORT_VALUE		24
+
 /*
  * Of the bytes of all rows, those that keys for ties may take beside the table.  With more, a spool of rows
  * is not much larger, and the table is read as well (docs/decisions/03-record-stores.md).
@@ -53,17 +56,20 @@ sort_bytes(double rows, int width)
 
 /*
  * Is a sort of `rows` rows of `width` bytes large enough to be considered at
- * all (wiscsort.threshold)?  enable_sort discourages this kind of sort as well.
+ * all (wiscsort.threshold)?  enable_sort discourages this kind of sort as well.  Of rows that are an `only`
+ * value, which is passed by value, core holds more in the same memory.
  */
 bool
-ws_sort_considered(double rows, int width)
+ws_sort_considered(double rows, int width, const Node *only)
 {
 	double		threshold = ws_threshold < 0 ? work_mem : ws_threshold;
+	double		bytes = MAXALIGN(width) + TUPLESORT_OVERHEAD;
 
 	if (!ws_enable || !enable_sort)
 		return false;
-	return ws_debug_force ||
-		rows * (MAXALIGN(width) + TUPLESORT_OVERHEAD) > threshold * 1024;
+	if (ws_threshold < 0 && only != NULL && get_typbyval(exprType(only)))
+		bytes = TUPLESORT_VALUE;
+	return ws_debug_force || rows * bytes > threshold * 1024;
 }
 
 /*

@@ -566,6 +566,7 @@ fault('sorts that are done again taken', FILE,
       'if (!is_equality(condition->clause) && has_outer_value((Node *) condition->clause, root))', 'if (false)', 'sql:plans')
 fault('results of initplans taken for values outside', FILE, 'return ((Param *) node)->paramkind == PARAM_EXEC &&',
       'return ((Param *) node)->paramkind == PARAM_EXEC ||', 'sql:plans')
+fault('single values counted as rows', FILE, 'bytes = TUPLESORT_VALUE;', '', 'sql:plans')
 FILE = 'plan/groups.c'
 fault('as many groups as combinations', FILE,
       'return !combined && least * GROUP_BYTES <= memory && most * GROUP_BYTES > memory;', 'return false;', 'sql:plans')

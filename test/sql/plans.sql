@@ -266,3 +266,8 @@ SELECT wtest.uses('SELECT ARRAY(SELECT code FROM wtest.coded WHERE other > near.
        wtest.uses('SELECT s.* FROM wtest.near, LATERAL (SELECT code FROM wtest.coded WHERE other <> near.k ORDER BY name OFFSET 0) s') AS lateral,
        wtest.uses('SELECT ARRAY(SELECT c FROM wtest.coded c WHERE other = near.k ORDER BY name) FROM wtest.near') AS average,
        wtest.uses('SELECT ARRAY(SELECT code FROM wtest.coded WHERE other > (SELECT min(k) FROM wtest.near) ORDER BY name)') AS once;
+
+-- Of single values that are passed by value, core holds more in its memory.
+SELECT wtest.uses('SELECT code FROM wtest.coded WHERE other < 2 ORDER BY code') AS held,
+       wtest.uses('SELECT code FROM wtest.coded WHERE other < 4 ORDER BY code') AS spilled,
+       wtest.uses('SELECT code, name FROM wtest.coded WHERE other < 2 ORDER BY code') AS rows;
