@@ -434,6 +434,17 @@ ws_explain_prefix(ExplainState *es)
 #define ws_backend_number()		((int) MyProc->pgprocno)
 #endif
 
+/* Has `a` more nodes than `b` that a setting disables?  Until 17 that is a part of its costs. */
+static inline bool
+ws_more_disabled(const Path *a, const Path *b)
+{
+#if PG_VERSION_NUM >= 180000
+	return a->disabled_nodes > b->disabled_nodes;
+#else
+	return false;
+#endif
+}
+
 /* Conditions on the results of a window by which it stops: of the window until 16, of its functions since. */
 static inline List *
 ws_clause_run_condition(const WindowClause *clause)

@@ -4,8 +4,8 @@
  * wiscsort.log_min_temp has what EXPLAIN (ANALYZE, VERBOSE) would show of a sort logged when that has ended,
  * in one line.  wiscsort.max_temp ends a sort by an error that names its keys.  Both deparse them as EXPLAIN
  * does, which reads catalogs: only in a transaction that goes on, and in the backend.  For the log that is
- * done when the sort begins.  A function that a key calls may be dropped while a cursor is open, and then
- * its end, perhaps within COMMIT, would raise an error.
+ * done when the sort begins, and kept.  A function that a key calls may be dropped while a cursor is open,
+ * and then its end, perhaps within COMMIT, would raise an error after all rows had been returned.
  *
  * Memory bound: that of the text.
  *-------------------------------------------------------------------------
@@ -73,13 +73,21 @@ keys_of(WsSortState *state, bool prefix)
 void
 ws_note_keys(WsSortState *state)
 {
+	MemoryContext context;
 	MemoryContext old;
+	List	   *keys;
+	ListCell   *lc;
 
 	if (ws_log_min_temp < 0 || state->keys != NIL)
 		return;
-	old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
-	state->keys = keys_of(state, true);
+	context = AllocSetContextCreate(CurrentMemoryContext, "WiscSort keys", ALLOCSET_DEFAULT_SIZES);
+	old = MemoryContextSwitchTo(context);
+	keys = keys_of(state, true);
+	MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
+	foreach(lc, keys)
+		state->keys = lappend(state->keys, pstrdup(lfirst(lc)));
 	MemoryContextSwitchTo(old);
+	MemoryContextDelete(context);
 }
 
 /* The sort keys, as one text. */

@@ -59,9 +59,26 @@ ws_read_partly(PlannerInfo *root)
 	if (windows_stop(root))
 		return true;
 	for (root = root->parent_root; root != NULL; root = root->parent_root)
+	{
+		/* one row of all */
+		if (root->parse->hasAggs && root->parse->groupClause == NIL && root->parse->groupingSets == NIL)
+			return false;
 		if (root->parse->limitCount != NULL || root->tuple_fraction > 0 || windows_stop(root))
 			return true;
+	}
 	return false;
+}
+
+/* Has a relation keep paths that begin early, and all those of which it is a partition or a member. */
+static void
+keep_in_parents(PlannerInfo *root, RelOptInfo *rel)
+{
+	rel->consider_startup = true;
+	while (root->append_rel_array != NULL && root->append_rel_array[rel->relid] != NULL)
+	{
+		rel = find_base_rel(root, root->append_rel_array[rel->relid]->parent_relid);
+		rel->consider_startup = true;
+	}
 }
 
 /* Has paths that begin early kept beside a WiscSort of `rel`, and wherever its rows go. */
@@ -70,25 +87,22 @@ ws_keep_early_paths(PlannerInfo *root, RelOptInfo *rel)
 {
 	static const UpperRelationKind later[] = {UPPERREL_GROUP_AGG, UPPERREL_WINDOW, UPPERREL_DISTINCT,
 	UPPERREL_ORDERED, UPPERREL_FINAL};
-	PlannerInfo *outer = root->parent_root;
 
-	rel->consider_startup = true;
-	while (root->append_rel_array != NULL && root->append_rel_array[rel->relid] != NULL)
+	keep_in_parents(root, rel);
+	for (; root->parent_root != NULL; root = root->parent_root)
 	{
-		rel = find_base_rel(root, root->append_rel_array[rel->relid]->parent_relid);
-		rel->consider_startup = true;
-	}
-	if (outer == NULL)
-		return;
-	for (int i = 0; i < (int) lengthof(later); i++)
-		fetch_upper_rel(root, later[i], NULL)->consider_startup = true;
-	/* which of its subqueries this is, is not known yet */
-	for (int i = 1; i < outer->simple_rel_array_size; i++)
-	{
-		RelOptInfo *other = outer->simple_rel_array[i];
+		PlannerInfo *outer = root->parent_root;
 
-		if (other != NULL && other->rtekind == RTE_SUBQUERY && other->subroot == NULL)
-			other->consider_startup = true;
+		for (int i = 0; i < (int) lengthof(later); i++)
+			fetch_upper_rel(root, later[i], NULL)->consider_startup = true;
+		/* which of its subqueries this is, is not known yet */
+		for (int i = 1; i < outer->simple_rel_array_size; i++)
+		{
+			RelOptInfo *other = outer->simple_rel_array[i];
+
+			if (other != NULL && other->rtekind == RTE_SUBQUERY && other->subroot == NULL)
+				keep_in_parents(outer, other);
+		}
 	}
 }
 
@@ -110,7 +124,7 @@ search_joins(PlannerInfo *root, int levels, List *rels)
 	bool		early = keeps_early_paths(root);
 	RelOptInfo *joined;
 
-	/* joins are made for it (build_join_rel), and nothing else looks at it meanwhile */
+	/* joins are made for it (build_join_rel); partitionwise ones look at it, and consider a path twice */
 	if (early)
 		root->tuple_fraction = NEARLY_NONE;
 	if (next_join_search_hook != NULL)

@@ -151,7 +151,8 @@ keep_partial_path(RelOptInfo *rel, Path *path)
 	{
 		const Path *other = lfirst(lc);
 
-		if (other->total_cost > path->total_cost)
+		if (ws_more_disabled(other, path) ||
+			(other->total_cost > path->total_cost && !ws_more_disabled(path, other)))
 			break;
 		if (pathkeys_contained_in(path->pathkeys, other->pathkeys))
 			return;

@@ -141,6 +141,8 @@ has_outer_value(Node *node, PlannerInfo *root)
 {
 	if (node == NULL)
 		return false;
+	if (IsA(node, SubPlan))		/* its parameters are its own, but for what is handed to it */
+		return has_outer_value((Node *) ((SubPlan *) node)->args, root);
 	if (IsA(node, Param))
 		return ((Param *) node)->paramkind == PARAM_EXEC &&
 			!is_initplan_result(root, ((Param *) node)->paramid);

@@ -271,3 +271,8 @@ SELECT wtest.uses('SELECT ARRAY(SELECT code FROM wtest.coded WHERE other > near.
 SELECT wtest.uses('SELECT code FROM wtest.coded WHERE other < 2 ORDER BY code') AS held,
        wtest.uses('SELECT code FROM wtest.coded WHERE other < 4 ORDER BY code') AS spilled,
        wtest.uses('SELECT code, name FROM wtest.coded WHERE other < 2 ORDER BY code') AS rows;
+
+-- A subquery that is asked once is no value of a row outside; one row of all takes all rows below a LIMIT, too.
+SELECT wtest.uses('SELECT * FROM (SELECT * FROM wtest.coded WHERE name NOT IN (SELECT k FROM wtest.near) ORDER BY name OFFSET 0) s') AS not_in;
+SET random_page_cost = 10;
+SELECT wtest.uses('SELECT max(n) FROM (SELECT length(pad) AS n FROM wtest.far ORDER BY k OFFSET 0) s LIMIT 1') AS one_row;
