@@ -261,16 +261,20 @@ SELECT wtest.uses('SELECT code, other, count(*) FROM wtest.coded GROUP BY code, 
 
 -- What is sorted for each row of a query outside may be a few rows each time; of an equality the average is known.
 SET work_mem = '64kB';
+CREATE TABLE wtest.halves AS SELECT i % 2 AS half, i FROM generate_series(1, 40000) i;
+ANALYZE wtest.halves;
 SELECT wtest.uses('SELECT ARRAY(SELECT code FROM wtest.coded WHERE other > near.k ORDER BY name) FROM wtest.near') AS perhaps_few,
        wtest.uses('SELECT ARRAY(SELECT sum(code) FROM wtest.coded WHERE other > near.k GROUP BY name, code ORDER BY 1) FROM wtest.near') AS groups,
        wtest.uses('SELECT s.* FROM wtest.near, LATERAL (SELECT code FROM wtest.coded WHERE other <> near.k ORDER BY name OFFSET 0) s') AS lateral,
-       wtest.uses('SELECT ARRAY(SELECT c FROM wtest.coded c WHERE other = near.k ORDER BY name) FROM wtest.near') AS average,
+       wtest.uses('SELECT ARRAY(SELECT h FROM wtest.halves h WHERE half = near.k ORDER BY i) FROM wtest.near') AS average,
        wtest.uses('SELECT ARRAY(SELECT code FROM wtest.coded WHERE other > (SELECT min(k) FROM wtest.near) ORDER BY name)') AS once;
 
 -- Of single values that are passed by value, core holds more in its memory.
-SELECT wtest.uses('SELECT code FROM wtest.coded WHERE other < 2 ORDER BY code') AS held,
-       wtest.uses('SELECT code FROM wtest.coded WHERE other < 4 ORDER BY code') AS spilled,
-       wtest.uses('SELECT code, name FROM wtest.coded WHERE other < 2 ORDER BY code') AS rows;
+SET work_mem = '512kB';
+SELECT wtest.uses('SELECT code FROM wtest.coded WHERE other < 15 ORDER BY code') AS held,
+       wtest.uses('SELECT code FROM wtest.coded WHERE other < 60 ORDER BY code') AS spilled,
+       wtest.uses('SELECT code, name FROM wtest.coded WHERE other < 15 ORDER BY code') AS rows;
+SET work_mem = '64kB';
 
 -- A subquery that is asked once is no value of a row outside; one row of all takes all rows below a LIMIT, too.
 SELECT wtest.uses('SELECT * FROM (SELECT * FROM wtest.coded WHERE name NOT IN (SELECT k FROM wtest.near) ORDER BY name OFFSET 0) s') AS not_in;
