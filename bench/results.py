@@ -28,6 +28,8 @@ FILE = os.path.join(HERE, 'results.jsonl')
 # What a run and a report write themselves is no uncommitted change.
 MADE = ('bench/results.jsonl', 'RESULTS.md', 'docs/pictures')
 SIDES = ('core', 'wiscsort')
+# Of a run, said by its first line, and then only by lines where it is another.
+SAID_ONCE = ('command', 'server', 'machine', 'versions')
 NEEDED = ('date', 'run', 'case', 'name')
 # Lines that agree in these measured the same thing.
 MEASURED = ('shape', 'width', 'key', 'distribution', 'work_mem', 'cache', 'rows', 'consume', 'settings',
@@ -42,6 +44,10 @@ IDLE_SETTINGS = ('DateStyle', 'TimeZone', 'lc_*', 'log_*', 'logging_collector', 
 # Of cells that bench/draw draws: what counts is sorted for longer than this by core, and a loss is below that.
 SORTED_LEAST, DRAWN_NEED = 0.05, 0.95
 NOT_REACHED = 'not measured: the run ended before this cell was done'
+
+
+# What this process has said in lines: {path: {run: {field: value}}}.
+_said = {}
 
 
 class ResultsError(Exception):
@@ -289,10 +295,21 @@ def _whole(path):
         return True
 
 
+def brief(line, said):
+    """The line without what a line of its run has said before; `said` remembers that, of each run."""
+    before = said.setdefault(line['run'], {})
+    short = {field: value for field, value in line.items() if field not in SAID_ONCE or before.get(field) != value}
+    before.update((field, line[field]) for field in SAID_ONCE if field in line)
+    return short
+
+
 def append(path, line):
     """Adds one line: whole, and on the disk when this returns."""
     if not _whole(path):
         raise ResultsError('%s: its last line is cut off; nothing is added to it' % path)
+    if not os.path.exists(path):
+        _said.pop(path, None)
+    line = brief(line, _said.setdefault(path, {}))
     data = (json.dumps(line, ensure_ascii=False) + '\n').encode()
     with open(path, 'ab', buffering=0) as f:
         if f.write(data) != len(data):
@@ -301,7 +318,7 @@ def append(path, line):
 
 
 def read(path):
-    """All lines, oldest first."""
+    """All lines, oldest first, with what their runs have said once."""
     try:
         with open(path, encoding='utf-8', newline='\n') as f:
             texts = f.read().split('\n')
@@ -309,7 +326,7 @@ def read(path):
         raise ResultsError('%s: there is no such file' % path)
     except (OSError, UnicodeDecodeError) as error:
         raise ResultsError('%s: %s' % (path, error))
-    lines = []
+    lines, said = [], {}
     for number, text in enumerate(texts, 1):
         if number == len(texts):
             if text:
@@ -323,7 +340,9 @@ def read(path):
             raise ResultsError('%s:%d: not JSON (%s): %.60s' % (path, number, error, text))
         if not isinstance(line, dict) or any(not isinstance(line.get(field), str) for field in NEEDED):
             raise ResultsError('%s:%d: a line wants %s' % (path, number, ', '.join(NEEDED)))
-        lines.append(line)
+        before = said.setdefault(line['run'], {})
+        before.update((field, line[field]) for field in SAID_ONCE if field in line)
+        lines.append({**line, **before})
     return sorted(lines, key=lambda line: line['date'])
 
 

@@ -159,16 +159,18 @@ change_list(bool with)
 	MemoryContext context = CurrentMemoryContext;
 	char	   *own;
 	char	   *cluster;
+	char	   *present;
 	char	   *wanted;
 
 	SPI_connect();
 	own = set_for_all(MyDatabaseId, context);
 	cluster = cluster_list(context);
 	MemoryContextSwitchTo(context);
-	wanted = list_with(own != NULL ? own : cluster, with);
-	if (wanted[0] == '\0' && own != NULL && !ws_names_wiscsort(cluster))
-		wanted = cluster;		/* nothing else was in the database's own */
-	if (wanted[0] == '\0' && cluster[0] != '\0')
+	present = own != NULL ? own : cluster;
+	wanted = list_with(present, with);
+	if (ws_names_wiscsort(present) && wanted[0] == '\0')
+		wanted = list_with(cluster, false); /* nothing else is in the database's own */
+	if (ws_names_wiscsort(present) && wanted[0] == '\0' && cluster[0] != '\0')
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("cannot take wiscsort out of " SETTING " of one database"),
@@ -198,11 +200,13 @@ ws_new_sessions_load(void)
 	SPI_connect();
 	list = set_for_all(MyDatabaseId, context);
 	if (list == NULL && superuser())
-		list = cluster_list(context);
-	if (list == NULL)
+		list = cluster_list(context);	/* the files of settings are not for everybody */
+	else if (list == NULL)
+	{
 		list = set_for_all(InvalidOid, context);
-	if (list == NULL)
-		list = cluster_list_here(context);
+		if (list == NULL)
+			list = cluster_list_here(context);
+	}
 	SPI_finish();
 	return list != NULL && ws_names_wiscsort(list);
 }

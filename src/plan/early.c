@@ -110,7 +110,7 @@ ws_keep_early_paths(PlannerInfo *root, RelOptInfo *rel)
 static bool
 keeps_early_paths(PlannerInfo *root)
 {
-	if (root->tuple_fraction > 0)
+	if (!ws_enable || root->tuple_fraction > 0)
 		return false;
 	for (int i = 1; i < root->simple_rel_array_size; i++)
 		if (root->simple_rel_array[i] != NULL && root->simple_rel_array[i]->consider_startup)

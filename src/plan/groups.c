@@ -16,7 +16,6 @@
 #include "catalog/pg_statistic_ext.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
-#include "nodes/pathnodes.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/tlist.h"

@@ -224,7 +224,8 @@ sort_input(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *scan, const ch
 			query_bound : WS_NO_BOUND;
 
 		if (pathkeys_contained_in(pathkeys, input->pathkeys) ||
-			ws_bound_leaves(bound, pathkeys, rel->rows, rel->reltarget->width))
+			ws_bound_leaves(bound, pathkeys, rel->rows, rel->reltarget->width) ||
+			!ws_sort_considered(input->rows, rel->reltarget->width, ws_only_value(input, pathkeys)))
 			continue;
 		no_sort = ws_again_refusal(root, rel->relids);
 		if (no_sort == NULL)
@@ -283,7 +284,7 @@ add_sorted_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *r
 	if (next_rel_hook != NULL)
 		next_rel_hook(root, rel, rti, rte);
 	if (!ws_enable || !relation_eligible(rel, rte) ||
-		!ws_sort_considered(rel->rows, rel->reltarget->width, WS_ONLY(rel->reltarget->exprs)))
+		!ws_sort_considered(rel->rows, rel->reltarget->width, NULL))
 		return;
 
 	refusal = ws_heap_refusal(root, rel, rte);
@@ -295,8 +296,7 @@ add_sorted_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *r
 		return;
 	input = cheapest_input(rel->partial_pathlist, false);
 	scan = cheapest_input(rel->partial_pathlist, true);
-	if (input != NULL && ws_sort_considered(input->rows, rel->reltarget->width,
-											WS_ONLY(rel->reltarget->exprs)))
+	if (input != NULL && ws_sort_considered(input->rows, rel->reltarget->width, NULL))
 		sort_input(root, rel, input, scan, refusal, true);
 }
 

@@ -132,10 +132,8 @@ extern void ws_install_join_hook(void);
 #define WS_NO_BOUND			(-1.0)
 #define WS_UNKNOWN_BOUND	0.0
 
-/* The only expression of a list, or else NULL. */
-#define WS_ONLY(exprs)		(list_length(exprs) == 1 ? (const Node *) linitial(exprs) : NULL)
-
 extern bool ws_sort_considered(double rows, int width, const Node *only);
+extern const Node *ws_only_value(const Path *input, List *pathkeys);
 extern double ws_inherited_bound(PlannerInfo *root);
 extern bool ws_bound_is_cores(double bound, Oid sortop, Oid collation, double rows, int width);
 extern bool ws_bound_leaves(double bound, List *pathkeys, double rows, int width);

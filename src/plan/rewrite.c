@@ -61,7 +61,8 @@ better_sort(Rewrite *rw, SortPath *sort, bool for_groups, double bound)
 
 	if (sort->path.param_info != NULL || sort->path.pathkeys == NIL ||
 		has_row_identity(input) ||
-		!ws_sort_considered(input->rows, input->pathtarget->width, WS_ONLY(input->pathtarget->exprs)) ||
+		!ws_sort_considered(input->rows, input->pathtarget->width,
+							ws_only_value(input, sort->path.pathkeys)) ||
 		ws_bound_leaves(bound, sort->path.pathkeys, input->rows, input->pathtarget->width))
 		return NULL;
 	refusal = ws_again_refusal(rw->root, input->parent->relids);

@@ -73,6 +73,22 @@ ws_sort_considered(double rows, int width, const Node *only)
 }
 
 /*
+ * The value that the rows of `input` are, and are sorted by; NULL if they have more columns, or get one:
+ * core's Sort adds to them what it sorts by.
+ */
+const Node *
+ws_only_value(const Path *input, List *pathkeys)
+{
+	Expr	   *only;
+
+	if (list_length(input->pathtarget->exprs) != 1 || list_length(pathkeys) != 1)
+		return NULL;
+	only = linitial(input->pathtarget->exprs);
+	return find_ec_member_matching_expr(linitial_node(PathKey, pathkeys)->pk_eclass, only,
+										input->parent->relids) != NULL ? (const Node *) only : NULL;
+}
+
+/*
  * The number of rows that the level above will take of a subquery: a
  * SubqueryScan passes a LIMIT on (ExecSetTupleBound), and the planner passes
  * the number down as tuple_fraction.

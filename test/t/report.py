@@ -236,6 +236,25 @@ def a_broken_file_is_reported():
         check('cut off' in found, 'nothing is appended to a line that is cut off', found)
 
 
+def what_a_run_says_once():
+    lines = [dict(line(2), run=run, server=server, machine={'cpu': 'one'}, command=['--rows', '1'])
+             for run, server in (('a', {'jit': 'on'}), ('b', {'jit': 'on'}), ('a', {'jit': 'on'}), ('a', {'jit': 'off'}),
+                                 ('a', {'jit': 'on'}))]
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, 'results.jsonl')
+        for one in lines:
+            results.append(path, one)
+        equal(results.read(path), lines, 'lines are read as they were given')
+        with open(path) as f:
+            written = [json.loads(text) for text in f]
+        equal([sorted(set(results.SAID_ONCE) & set(one)) for one in written],
+              [sorted(set(results.SAID_ONCE) & set(lines[0]))] * 2 + [[], ['server'], ['server']],
+              'and have what a run says once in its first line, and where it changes')
+        os.remove(path)
+        results.append(path, lines[0])
+        equal(results.read(path), lines[:1], 'a new file of the same name has it again')
+
+
 def orders_of_reading():
     section = '## The read order'
     _, _, made = report([merge('block', 1), merge('double', 0.9), merge('read_order', 2.5, need=3.0), line(2)])
@@ -365,6 +384,6 @@ def the_committed_report_is_current():
 
 if __name__ == '__main__':
     common.run([rows_of_tables, losses_come_first, the_newest_complete_line_counts, nothing_is_left_out,
-                a_broken_file_is_reported, unknown_fields_do_not_matter, orders_of_reading,
+                a_broken_file_is_reported, what_a_run_says_once, unknown_fields_do_not_matter, orders_of_reading,
                 contests_of_plans, queries_of_standards, drawn_cells, lines_say_what_matters, pictures_are_well_formed,
                 the_committed_report_is_current])
