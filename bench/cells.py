@@ -14,6 +14,7 @@ import glob
 import itertools
 import json
 import os
+import re
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 FULL_ROWS = 10_000_000          # rows up to NARROW bytes wide; a fifth beyond
@@ -123,6 +124,8 @@ class Cell:
 
     @property
     def tables(self):
+        if self.shape == 'own':
+            return re.findall(r'^CREATE TABLE (\w+)', '\n'.join(self.create), re.M)
         return ['t', 'd'] if self.shape == 'join' else ['t']
 
     def gensort_args(self):

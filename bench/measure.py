@@ -71,7 +71,7 @@ class Bench:
     def __init__(self, pg_config='pg_config', core_only=False, progress=print):
         self.pg_config, self.core_only, self.progress = pg_config, core_only, progress
         self.cluster = None
-        self.dataset = None
+        self.dataset, self.made = None, []
         self.state = None           # (dataset, cache, memory) that the server was started for
         self.group = None           # the memory cgroup that it is in
         self.place = None           # the directory of the tablespace on tmpfs
@@ -133,7 +133,8 @@ class Bench:
             self.restart(CACHED_BUFFERS, None)
         conn = server.connect()
         cur = conn.cursor()
-        cur.execute('DROP TABLE IF EXISTS t, d')
+        cur.execute('DROP TABLE IF EXISTS ' + ', '.join({'t', 'd', *self.made}))
+        self.made = cell.tables
         if cell.cache == 'pmem':
             self.make_tablespace(cur)
         cur.execute('SET default_tablespace = %s', ('pmem' if cell.cache == 'pmem' else '',))
@@ -215,6 +216,8 @@ class Bench:
         found = []
         for table in cell.tables:
             path = self.server().psql("SELECT pg_relation_filepath('%s')" % table).stdout.strip()
+            if not path:        # of partitions
+                continue
             base = os.path.join(self.server().data, path)
             found += [base] + sorted(glob.glob(base + '.*'))
         return found
