@@ -35,9 +35,12 @@ KEYS = {
                    "translate(lpad(to_hex(u >> 14), 12, '0'),"
                    " '0123456789abcdef', 'aBcDéFgHïJkLmÑoP')")], 14),
     'text_libc': ([('k', 'text COLLATE "C.utf8"', "lpad(to_hex(u >> 14), 12, '0')")], 12),
+    'text_us': ([('k', 'text COLLATE us',
+                  "initcap(translate(lpad(to_hex(u >> 14), 12, '0'), '0123456789abcdef', 'aeioulnrstdgbcmp'))")], 12),
     'text_int4desc': ([('k', 'text COLLATE "C"', "lpad(to_hex(u >> 42), 8, '0')"),
                        ('k2', 'int4', '-((u >> 11) & 2147483647)::int4')], 12),
 }
+COLLATION = "CREATE COLLATION IF NOT EXISTS us (provider = libc, locale = 'en_US.utf8')"    # of text_us
 ORDER = {'text_int4desc': 'k, k2 DESC'}
 
 RANDOM = '(hashint8extended(i, %d) & 4611686018427387903)' % SEED
@@ -154,7 +157,8 @@ class Cell:
             filler_type, filler = 'text', _text('i', length)
         names = ', '.join('%s %s' % (name, kind) for name, kind, _ in columns)
         values = ', '.join(value for _, _, value in columns)
-        statements = ['CREATE TABLE t (%s, v %s)' % (names, filler_type)]
+        statements = [COLLATION] if self.key == 'text_us' else []
+        statements.append('CREATE TABLE t (%s, v %s)' % (names, filler_type))
         if self.width >= PLAIN_FROM:
             statements.append('ALTER TABLE t ALTER v SET STORAGE PLAIN')
         u = DISTRIBUTIONS[self.distribution].format(rows=self.rows, max=U_MAX)

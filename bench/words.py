@@ -5,11 +5,11 @@ from tables import markdown, ratio, remarks
 
 PICTURES = 'docs/pictures'
 RATIO_AXIS = 'core time ÷ WiscSort time'
-KEYS = {'text_c': 'text "C"', 'text_icu': 'text ICU', 'text_libc': 'text libc',
-        'text_int4desc': 'text "C", int4 DESC'}
+KEYS = {'text_c': 'text "C"', 'text_icu': 'text ICU', 'text_libc': 'text C.utf8',
+        'text_us': 'text en_US.utf8', 'text_int4desc': 'text "C", int4 DESC'}
 # In this order in tables and pictures; what is not listed comes last.
 KEY_ORDER = ('int8', 'float8', 'timestamptz', 'uuid', 'numeric', 'text_c', 'text_icu', 'text_libc',
-             'text_int4desc')
+             'text_us', 'text_int4desc')
 DISTRIBUTIONS = ('random', 'sorted', 'reversed', 'equal', 'nulls', 'few')
 CACHES = ('cached', 'shared', 'part', 'pmem', 'cold')
 SHAPES = ('table', 'join')

@@ -23,15 +23,16 @@ def make_locale(place, name='en_US'):
 
 
 @contextlib.contextmanager
-def at_hand(name='en_US'):
-    """For servers that are started meanwhile, the locale `name`.utf8 is there: the machine's, or one that is
-    made and taken away again.  Gives why there is none, or None."""
+def at_hand(*names):
+    """For servers that are started meanwhile, the locales `names`.utf8 (en_US if none is named) are there: the
+    machine's, or made and taken away again.  Gives why there are none, or None."""
+    names = names or ('en_US',)
     known = subprocess.run(['locale', '-a'], text=True, stdout=subprocess.PIPE).stdout.split()
-    if name + '.utf8' in known:
+    if all(name + '.utf8' in known for name in names):
         yield None
         return
     with tempfile.TemporaryDirectory(prefix='wiscsort-locale-') as place:
-        lacking = make_locale(place, name)
+        lacking = make_locales(place, names)
         before = os.environ.get('LOCPATH')
         if lacking is None:
             os.environ['LOCPATH'] = place
@@ -44,9 +45,9 @@ def at_hand(name='en_US'):
                 os.environ.pop('LOCPATH', None)
 
 
-def make_locales(place):
-    """The same for all of RULES."""
-    reasons = [make_locale(place, name) for name in RULES]
+def make_locales(place, names=RULES):
+    """Makes several, as make_locale does."""
+    reasons = [make_locale(place, name) for name in names]
     return next((reason for reason in reasons if reason is not None), None)
 
 
