@@ -415,7 +415,7 @@ ws_explain_prefix(ExplainState *es)
 #define WS_HAVE_SEGMENTS	false
 #define WS_INIT_PARAMETER
 #define WS_INIT_ARGUMENT
-#define ws_segment(name, bytes, init, found) ((void) (found), (void *) NULL)
+#define ws_segment(name, bytes, init, found) ((void) (name), (void) (found), (void *) NULL)
 #endif
 
 /* A new tranche of locks: 19 is told its name once, before each backend told it.  With storage/lwlock.h. */

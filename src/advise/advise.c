@@ -18,7 +18,6 @@
 #include <math.h>
 
 #include "access/htup_details.h"
-#include "access/xact.h"
 #include "exec/exec.h"
 #include "executor/executor.h"
 #include "funcapi.h"
@@ -28,7 +27,6 @@
 #include "tcop/tcopprot.h"
 #include "utils/builtins.h"
 #include "utils/jsonb.h"
-#include "utils/resowner.h"
 #include "utils/tuplestore.h"
 
 /* The settings for which both sorts are forecast, kB. */
@@ -380,10 +378,20 @@ put_row(const Advised *a, int number, ReturnSetInfo *result)
 	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 }
 
-/* Plans the query of `text`, runs it if it is to, and puts a row for each of its sorts into the result. */
-static void
-advise(const char *text, bool run, ReturnSetInfo *result)
+typedef struct Question
 {
+	const char *text;
+	bool		run;
+	ReturnSetInfo *result;
+} Question;
+
+/* Plans a query, runs it if it is to, and puts a row for each of its sorts into the result. */
+static void
+advise(void *arg)
+{
+	const Question *question = arg;
+	const char *text = question->text;
+	bool		run = question->run;
 	Query	   *query = ws_accept_query(text);
 	PlannedStmt *stmt = ws_plan_query(query, text, run ? 0 : CURSOR_OPT_PARALLEL_OK);
 	QueryDesc  *desc;
@@ -410,37 +418,8 @@ advise(const char *text, bool run, ReturnSetInfo *result)
 			ws_sample_end(((Advised *) lfirst(lc))->input);
 	}
 	foreach(lc, sorts)
-		put_row(lfirst(lc), ++number, result);
+		put_row(lfirst(lc), ++number, question->result);
 	ws_query_end(desc);
-}
-
-/* The same in a subtransaction that may only read, and that is rolled back. */
-static void
-advise_reading(const char *text, ReturnSetInfo *result)
-{
-	MemoryContext context = CurrentMemoryContext;
-	ResourceOwner owner = CurrentResourceOwner;
-	ErrorData  *volatile error = NULL;
-
-	BeginInternalSubTransaction(NULL);
-	MemoryContextSwitchTo(context);
-	XactReadOnly = true;		/* until the subtransaction ends */
-	PG_TRY();
-	{
-		advise(text, true, result);
-	}
-	PG_CATCH();
-	{
-		MemoryContextSwitchTo(context);
-		error = CopyErrorData();
-		FlushErrorState();
-	}
-	PG_END_TRY();
-	RollbackAndReleaseCurrentSubTransaction();
-	MemoryContextSwitchTo(context);
-	CurrentResourceOwner = owner;
-	if (error != NULL)
-		ReThrowError(error);
 }
 
 PG_FUNCTION_INFO_V1(wiscsort_advise);
@@ -450,12 +429,10 @@ PGDLLEXPORT Datum wiscsort_advise(PG_FUNCTION_ARGS);
 Datum
 wiscsort_advise(PG_FUNCTION_ARGS)
 {
-	char	   *query = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	Question	question = {text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_BOOL(1),
+		(ReturnSetInfo *) fcinfo->resultinfo};
 
 	InitMaterializedSRF(fcinfo, 0);
-	if (PG_GETARG_BOOL(1))
-		advise_reading(query, (ReturnSetInfo *) fcinfo->resultinfo);
-	else
-		advise(query, false, (ReturnSetInfo *) fcinfo->resultinfo);
+	ws_reading(advise, &question);
 	return (Datum) 0;
 }

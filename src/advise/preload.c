@@ -183,8 +183,11 @@ change_list(bool with)
 	{
 		if (own != NULL)
 			set_list(NULL);
+		wanted = cluster;
 	}
-	else if (own == NULL || !same_lists(wanted, own))
+	else if (own != NULL && same_lists(wanted, own))
+		wanted = own;
+	else
 		set_list(wanted);
 	SPI_finish();
 	return CStringGetTextDatum(wanted);

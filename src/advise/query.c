@@ -11,11 +11,13 @@
  */
 #include "advise/advise.h"
 
+#include "access/xact.h"
 #include "exec/exec.h"
 #include "executor/executor.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/parser.h"
 #include "tcop/tcopprot.h"
+#include "utils/resowner.h"
 #include "utils/ruleutils.h"
 #include "utils/snapmgr.h"
 
@@ -81,6 +83,38 @@ ws_accept_query(const char *text)
 	return query;
 }
 
+/*
+ * Does `work` in a subtransaction that may only read, and that is rolled back: functions that write raise an
+ * error, those among them that the planner evaluates, too.
+ */
+void
+ws_reading(void (*work) (void *arg), void *arg)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	ErrorData  *volatile error = NULL;
+
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	XactReadOnly = true;		/* until the subtransaction ends */
+	PG_TRY();
+	{
+		work(arg);
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		FlushErrorState();
+	}
+	PG_END_TRY();
+	RollbackAndReleaseCurrentSubTransaction();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+	if (error != NULL)
+		ReThrowError(error);
+}
+
 /* Makes a plan ready: to be run and counted, if `run`, else to be looked at.  The caller ends it. */
 QueryDesc *
 ws_query_begin(PlannedStmt *stmt, const char *text, bool run)
@@ -106,6 +140,7 @@ typedef struct Search
 	List	   *deparse;
 	bool		prefix;
 	List	   *ancestors;
+	const PlanState *parent;
 	double		bound;
 	int			processes;
 	List	   *found;
@@ -189,12 +224,31 @@ passes_bound(const PlanState *node)
 	}
 }
 
+/* Is `node` the plan of one of the SubPlans of `parent`?  They are walked with its inputs. */
+static bool
+is_subplan(const PlanState *parent, const PlanState *node)
+{
+	ListCell   *lc;
+
+	if (parent == NULL)
+		return false;
+	foreach(lc, parent->initPlan)
+		if (((const SubPlanState *) lfirst(lc))->planstate == node)
+			return true;
+	foreach(lc, parent->subPlan)
+		if (((const SubPlanState *) lfirst(lc))->planstate == node)
+			return true;
+	return false;
+}
+
 static bool
 search_node(PlanState *node, void *arg)
 {
 	Search	   *search = arg;
 	Search		before = *search;
 
+	if (is_subplan(search->parent, node))
+		search->bound = WS_NO_BOUND;
 	if (IsA(node, SortState))
 		add_sort(search, node, WS_NODE_CORE);
 	else if (IsA(node, IncrementalSortState))
@@ -210,9 +264,11 @@ search_node(PlanState *node, void *arg)
 		search->processes = ((const Gather *) node->plan)->num_workers + 1;
 	else if (IsA(node, GatherMergeState))
 		search->processes = ((const GatherMerge *) node->plan)->num_workers + 1;
+	search->parent = node;
 	search->ancestors = lcons(node->plan, search->ancestors);
 	(void) planstate_tree_walker(node, search_node, search);
 	search->ancestors = list_delete_first(search->ancestors);
+	search->parent = before.parent;
 	search->bound = before.bound;
 	search->processes = before.processes;
 	return false;

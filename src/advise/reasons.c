@@ -70,24 +70,25 @@ reason_of(const WsFoundSort *found, List *notes)
 	return "the planner adds this sort after it has chosen the plan";
 }
 
-PG_FUNCTION_INFO_V1(wiscsort_why);
-PGDLLEXPORT Datum wiscsort_why(PG_FUNCTION_ARGS);
+typedef struct Question
+{
+	const char *text;
+	ReturnSetInfo *result;
+} Question;
 
-/* wiscsort.why(query text) */
-Datum
-wiscsort_why(PG_FUNCTION_ARGS)
+/* Plans a query, and puts a row for each of its sorts into the result. */
+static void
+explain(void *arg)
 {
 	static const char *const kinds[] = {"Sort", "Incremental Sort", "WiscSort"};
-	char	   *query = text_to_cstring(PG_GETARG_TEXT_PP(0));
-	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
-	Query	   *parsed = ws_accept_query(query);
+	const Question *question = arg;
+	Query	   *parsed = ws_accept_query(question->text);
 	List	   *notes;
-	PlannedStmt *stmt = ws_plan_with_notes(parsed, query, &notes);
-	QueryDesc  *desc = ws_query_begin(stmt, query, false);
+	PlannedStmt *stmt = ws_plan_with_notes(parsed, question->text, &notes);
+	QueryDesc  *desc = ws_query_begin(stmt, question->text, false);
 	ListCell   *lc;
 	int			number = 0;
 
-	InitMaterializedSRF(fcinfo, 0);
 	foreach(lc, ws_find_sorts(desc))
 	{
 		const WsFoundSort *found = lfirst(lc);
@@ -101,8 +102,21 @@ wiscsort_why(PG_FUNCTION_ARGS)
 		values[3] = CStringGetTextDatum(ours ? "WiscSort" : "PostgreSQL");
 		values[4] = CStringGetTextDatum(ours ? ((WsSortState *) found->node)->request->why :
 										reason_of(found, notes));
-		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+		tuplestore_putvalues(question->result->setResult, question->result->setDesc, values, nulls);
 	}
 	ws_query_end(desc);
+}
+
+PG_FUNCTION_INFO_V1(wiscsort_why);
+PGDLLEXPORT Datum wiscsort_why(PG_FUNCTION_ARGS);
+
+/* wiscsort.why(query text) */
+Datum
+wiscsort_why(PG_FUNCTION_ARGS)
+{
+	Question	question = {text_to_cstring(PG_GETARG_TEXT_PP(0)), (ReturnSetInfo *) fcinfo->resultinfo};
+
+	InitMaterializedSRF(fcinfo, 0);
+	ws_reading(explain, &question);
 	return (Datum) 0;
 }

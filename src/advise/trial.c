@@ -39,12 +39,16 @@
 #define TURNS			3		/* of a trial: with fresh pages one takes twice as long as another */
 #define LEAST_MEMORY	((Size) 64 * 1024)
 
+/* Of what temporary files may have (wiscsort.max_temp, temp_file_limit), the part that a trial may take. */
+#define LIMIT_SHARE		0.5
+
 struct WsSample
 {
 	TupleDesc	desc;
 	const TupleTableSlotOps *ops;	/* of the rows' slot */
 	Tuplestorestate *store;
 	WsMeasured	kept;
+	double		most;			/* bytes to be kept */
 };
 
 /* Keeps a row, if there is room. */
@@ -53,7 +57,7 @@ take(WsMeasured *measured, TupleTableSlot *slot)
 {
 	WsSample   *s = measured->sample;
 
-	if (s->kept.minimal > SAMPLE_BYTES)
+	if (s->kept.minimal > s->most)
 		return;
 	tuplestore_puttupleslot(s->store, slot);
 	ws_measure_row(&s->kept, ws_minimal_bytes(slot), 0);
@@ -68,6 +72,8 @@ ws_sample(WsMeasured *measured)
 	s->desc = ExecGetResultType(measured->node);
 	s->ops = ExecGetResultSlotOps(measured->node, NULL);
 	s->kept.unit = ws_spool_unit(s->desc);
+	/* where temporary files are limited, it has none */
+	s->most = ws_max_temp < 0 && temp_file_limit < 0 ? SAMPLE_BYTES : Min(SAMPLE_BYTES, work_mem * 512.0);
 	s->store = tuplestore_begin_heap(false, false, work_mem);
 	measured->sample = s;
 	measured->take = take;
@@ -322,6 +328,17 @@ request_for(const WsRequest *r, Size memory, double part)
 	return request;
 }
 
+/* Could sorts with these `facts` write more than temporary files may have? */
+static bool
+over_limits(const WsSortFacts *facts)
+{
+	double		here = ws_forecast_here(facts, facts->request.memory).temp / 1024;
+	double		core = ws_forecast_core(facts, facts->request.memory).temp / 1024;
+
+	return (ws_max_temp >= 0 && here > ws_max_temp * LIMIT_SHARE) ||
+		(temp_file_limit >= 0 && Max(here, core) > temp_file_limit * LIMIT_SHARE);
+}
+
 /* That of the three turns. */
 static double
 median(const double took[TURNS])
@@ -358,6 +375,12 @@ try_settings(const WsSample *s, const WsFoundSort *found, const WsSortFacts *fac
 
 		sample.rows = (double) rows;
 		sample.request = request_for(&facts->request, memory, part);
+		if (over_limits(&sample))
+		{
+			core[i] = i > 0 ? core[i - 1] : 1;
+			here[i] = i > 0 ? here[i - 1] : 1;
+			continue;
+		}
 		old = MemoryContextSwitchTo(context);
 		for (int turn = 0; turn < turns; turn++)
 		{

@@ -408,7 +408,8 @@ ws_request_resolve(WsRequest *r, Relation rel)
 		ws_merge_read == WS_MERGE_DOUBLE ? WS_READ_DOUBLE : WS_READ_ORDER;
 	r->reads.assist = ws_assist_blocks;
 	r->reads.io = ws_io_method == WS_IO_SYNC ? WS_READER_SYNC :
-		ws_io_method == WS_IO_URING ? WS_READER_URING : WS_READER_LIBAIO;
+		ws_io_method == WS_IO_URING ? WS_READER_URING :
+		ws_io_method == WS_IO_AUTO ? WS_READER_BUILT_IN : WS_READER_LIBAIO;
 	r->block = (Size) Max(ws_block_size, 0) * 1024;
 	r->threads.read = resolve_threads(ws_read_threads);
 	r->threads.sort = resolve_threads(ws_sort_threads);

@@ -29,6 +29,15 @@ typedef enum WsReaderKind
 
 #define WS_READER_KINDS	3
 
+/* What is asked for where the choice is free. */
+#if defined(HAVE_LIBAIO)
+#define WS_READER_BUILT_IN	WS_READER_LIBAIO
+#elif defined(HAVE_LIBURING)
+#define WS_READER_BUILT_IN	WS_READER_URING
+#else
+#define WS_READER_BUILT_IN	WS_READER_SYNC
+#endif
+
 /* One read.  Belongs to whoever asks for it, and stays until it is handed back. */
 typedef struct WsRead
 {

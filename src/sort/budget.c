@@ -112,3 +112,18 @@ ws_budget_entries(const WsBudget *budget, Size buffers)
 	b.entries = rest - Min(b.block, rest);
 	return b;
 }
+
+/* How many bytes of entries, or of entries and rows if `rows`, a sort may have with `memory` bytes in one pass. */
+Size
+ws_budget_one_pass(const WsRequest *request, Size memory, bool rows)
+{
+	WsRequest	r = *request;
+	WsBudget	b;
+	bool		writer = ws_thread_wanted(r.threads.write, memory >= WS_HELPER_MEMORY);
+
+	r.memory = memory;
+	b = ws_budget(&r);
+	if (rows)
+		return b.shared;
+	return ws_budget_entries(&b, r.store == WS_KIND_KEYS ? 0 : writer ? b.helped : b.alone).entries;
+}

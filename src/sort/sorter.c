@@ -112,6 +112,7 @@ travel(WsSorter *sorter)
 
 	ws_order_end(sorter);
 	source = store->ops->depart(store, &row);
+	sorter->row_bytes = row;
 	b = ws_budget_rows(&sorter->budget, row, sorter->entry_bytes, false);
 	if (sorter->on_disk)
 	{
@@ -414,6 +415,7 @@ ws_sorter_stats(const WsSorter *sorter, WsSortStats *stats)
 	stats->memory = sorter->account.peak;
 	stats->disk = ws_fileset_bytes(sorter->files);
 	stats->entry_bytes = sorter->entry_bytes;
+	stats->row_bytes = sorter->row_bytes;
 	if (sorter->store->ops->stats != NULL)
 		sorter->store->ops->stats(sorter->store, &stats->store);
 }

@@ -22,6 +22,7 @@ typedef struct WsSortStats
 	bool		again;			/* it began again */
 	uint64		rows_before;	/* when so many rows had been handed out */
 	Size		entry_bytes;	/* of memory, for each entry */
+	Size		row_bytes;		/* the same for its row, on average, if rows travel; else 0 */
 	WsLearnt	learnt;
 } WsSortStats;
 
@@ -49,6 +50,7 @@ typedef struct WsSorter
 	WsOrder    *order;			/* rows may come in order; NULL: they do not */
 	bool		on_disk;		/* temporary files are used */
 	bool		travels;		/* rows travel inside runs */
+	Size		row_bytes;		/* then: of a row, on average */
 	uint32		turns;			/* pieces that have been turned to, then */
 	/* reading */
 	MemoryContext output;		/* of the final merge, or NULL */

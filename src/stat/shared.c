@@ -19,11 +19,14 @@
  */
 #include "stat/stat.h"
 
+#include "access/parallel.h"
+#include "access/xact.h"
 #include "common/hashfn.h"
 #include "miscadmin.h"
 #include "storage/ipc.h"
 #include "storage/proc.h"
 #include "storage/shmem.h"
+#include "utils/resowner.h"
 #include "utils/timestamp.h"
 
 #define FOLDED_SHARE	16
@@ -118,9 +121,60 @@ free_my_slots(int code, Datum arg)
 }
 
 /*
- * The shared memory, or NULL if there is none.  Since 17 it may raise an error, if the system has no more
- * memory.
+ * From 17 on, the segment; NULL if it cannot be had now.  If the system has no memory for it, this session
+ * warns once, and does without: no query fails for want of statistics.
  */
+static WsShared *
+find_segment(void)
+{
+	static bool refused = false;
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	/* another build of the library, loaded before it was replaced, may want another size */
+	char	   *name = psprintf("wiscsort %d %zu", WS_STAT_LAYOUT, shared_bytes());
+	WsShared   *volatile result = NULL;
+	bool		found;
+
+	if (refused || !IsTransactionState())
+		return NULL;
+	if (IsParallelWorker())		/* which is in no subtransaction; its leader has made the segment */
+		return ws_segment(name, shared_bytes(), initialize, &found);
+	/* locks that are held would be lost with the subtransaction */
+	if (IsInParallelMode() || InterruptHoldoffCount > 0)
+		return NULL;
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	PG_TRY();
+	{
+		result = ws_segment(name, shared_bytes(), initialize, &found);
+		ReleaseCurrentSubTransaction();
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+		MemoryContextSwitchTo(context);
+		CurrentResourceOwner = owner;
+		if (error->sqlerrcode == ERRCODE_QUERY_CANCELED)
+			ReThrowError(error);
+		refused = true;
+		ereport(WARNING,
+				(errcode(error->sqlerrcode),
+				 errmsg("wiscsort has no statistics in this session"),
+				 errdetail("Shared memory cannot be had: %s.", error->message)));
+		FreeErrorData(error);
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+	return result;
+}
+
+/* The shared memory, or NULL if there is none. */
 WsShared *
 ws_shared(void)
 {
@@ -129,12 +183,7 @@ ws_shared(void)
 	if (ready)
 		return shared;
 	if (WS_HAVE_SEGMENTS)
-	{
-		bool		found;
-
-		/* another build of the library, loaded before it was replaced, may want another size */
-		shared = ws_segment(psprintf("wiscsort %zu", shared_bytes()), shared_bytes(), initialize, &found);
-	}
+		shared = find_segment();
 	if (shared == NULL || MyProc == NULL)
 		return NULL;
 	ws_register_tranche(shared->tranche, "wiscsort");

@@ -22,7 +22,11 @@
 
 /* Of work_mem with which sorts would have been one-pass: up to 64 kB, up to 128 kB, and so on, and more. */
 #define WS_NEEDS		22
+
 #define WS_LEAST_NEED	((int64) 64 * 1024)
+
+/* One more whenever the shared memory, or a count, changes: builds that differ are not to share it. */
+#define WS_STAT_LAYOUT	1
 
 /* Rows after which the figures that are not counted one by one are those of the moment. */
 #define WS_LOOK_ROWS	4096

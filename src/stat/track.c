@@ -19,6 +19,7 @@
 
 #include "guc.h"
 #include "miscadmin.h"
+#include "sort/budget.h"
 #include "storage/proc.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
@@ -221,16 +222,18 @@ count_foreseen(WsTrack *t, double rows)
 	t->counts[WS_FORESEEN_LOG] += (int64) (1024 * Max(-MOST_OFF, Min(log_ratio, MOST_OFF)));
 }
 
-/* With how much work_mem would it have been one-pass?  The number of the class (WS_NEEDS). */
+/*
+ * With how much work_mem would it have been one-pass?  The number of the class (WS_NEEDS).  Rows that travel
+ * would have had to be in memory, all of them.
+ */
 static int
-need_of(const WsSortStats *s)
+need_of(const WsRequest *request, const WsSortStats *s, bool travels)
 {
-	double		bytes = (double) s->runs.entries * (double) s->entry_bytes;
+	Size		row = travels ? s->row_bytes : 0;
+	double		bytes = (double) s->runs.entries * (double) (s->entry_bytes + row);
 	int			need = 0;
 
-	/* a sixteenth for buffers (sort/budget.c) */
-	bytes += bytes / 16;
-	while (need < WS_NEEDS - 1 && bytes > (double) (WS_LEAST_NEED << need))
+	while (need < WS_NEEDS - 1 && bytes > (double) ws_budget_one_pass(request, WS_LEAST_NEED << need, travels))
 		need++;
 	return need;
 }
@@ -270,7 +273,7 @@ ws_track_end(WsTrack *t, const WsRequest *request, const WsSortStats *s)
 	c[WS_IO_REFUSED] += s->runs.reads.blocks > 0 && s->runs.reads.io != request->reads.io;
 	c[WS_TEMP_PEAK] = Max(c[WS_TEMP_PEAK], s->disk);
 	c[WS_MEMORY_PEAK] = Max(c[WS_MEMORY_PEAK], s->memory);
-	c[WS_NEED + need_of(s)]++;
+	c[WS_NEED + need_of(request, s, travels)]++;
 	release_slot(t);
 }
 

@@ -182,6 +182,10 @@ def reading_only():
     equal(value(cur, 'SELECT count(*) FROM mine'), 0, 'and has been rolled back')
     equal(error(cur, "SELECT * FROM wiscsort.advise('SELECT * FROM wiscsort.advise(''SELECT 1'', true)', true)")[0],
           '0A000', 'measured queries do not nest')
+    cur.execute("CREATE FUNCTION liar() RETURNS int IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN write_w(); END'")
+    for call in ('advise', 'why'):
+        equal(error(cur, "SELECT * FROM wiscsort.%s('SELECT liar(), m FROM t ORDER BY m')" % call)[0], '25006',
+              call + ': a function that the planner evaluates writes nothing')
     cur.execute('BEGIN')
     cur.execute("SELECT * FROM wiscsort.advise('SELECT * FROM t ORDER BY m', true)")
     equal(error(cur, 'INSERT INTO w VALUES (2)')[0], None, 'a transaction writes afterwards')
@@ -222,6 +226,9 @@ def lists():
     equal(value(cur, 'SELECT wiscsort.disable_in_database()'), 'auto_explain', 'switched off in this database')
     equal(value(cur, own), 1, 'by a list of its own')
     cur.execute('ALTER ROLE ALL RESET session_preload_libraries')
+    cur.execute("ALTER DATABASE %s SET session_preload_libraries = 'wiscsort', 'auto_explain'"
+                % value(cur, 'SELECT current_database()'))
+    equal(value(cur, 'SELECT wiscsort.enable_in_database()'), 'wiscsort, auto_explain', 'a list that has it stays as it is')
     database = value(cur, 'SELECT current_database()')
     blamed = "SELECT max(value) FROM wiscsort.status() WHERE name LIKE 'roles with a list%'"
     cur.execute('CREATE ROLE other')
@@ -250,6 +257,11 @@ def shapes():
     found = one(cur, 'SELECT * FROM t ORDER BY m LIMIT 150000')
     check(found['core'].startswith('external') and 'LIMIT' not in found['reason'],
           'a LIMIT whose rows memory does not hold', found)
+    for query in ('WITH c AS MATERIALIZED (SELECT * FROM t ORDER BY m) SELECT * FROM c LIMIT 10',
+                  'SELECT ARRAY(SELECT m FROM t ORDER BY m) LIMIT 1'):
+        found = one(cur, query)
+        check(found['core'].startswith('external') and 'LIMIT' not in found['reason'], 'a LIMIT does not reach a CTE, nor'
+              ' a subquery: ' + query, found)
     cur.execute('RESET wiscsort.enable')
     found = records(cur, "SELECT * FROM wiscsort.advise('SELECT m, count(*) FROM t GROUP BY m ORDER BY 2, 1', true)")
     equal([f['node'] for f in found], ['WiscSort', 'WiscSort'], 'two sorts')
@@ -312,6 +324,25 @@ def recommendations():
     check('present work_mem' in again['reason'], 'with the reason', again['reason'])
 
 
+def limited():
+    """What temporary files may have holds for the trials of a query that is run, too."""
+    cur = session(work_mem='256MB')
+
+    def written(name):
+        total = "SELECT temp_bytes FROM pg_stat_database WHERE datname = current_database()"
+        before = value(cur, 'SELECT pg_stat_force_next_flush()') or value(cur, total)
+        equal(error(cur, "SELECT wiscsort.advise('SELECT * FROM t ORDER BY p', true)")[0], None, name + ': there is advice')
+        cur.execute('SELECT pg_stat_force_next_flush()')
+        return value(cur, total) - before
+    all_of_it = written('without limits')
+    cur.execute("SET wiscsort.max_temp = '2MB'")
+    ours = written('max_temp')
+    cur.execute("RESET wiscsort.max_temp; SET temp_file_limit = '2MB'")
+    check(ours < 0.1 * all_of_it, 'max_temp limits trials', (ours, all_of_it))
+    both = written('temp_file_limit')
+    check(both < 0.1 * all_of_it, 'so does temp_file_limit', (both, all_of_it))
+
+
 def why():
     cur = session(work_mem='1MB')
 
@@ -352,4 +383,4 @@ def end():
 
 if __name__ == '__main__':
     common.run([start, forecasts, refusals, reading_only, rights, lists, other_operators, shapes, projections, recommendations,
-                why, end])
+                limited, why, end])

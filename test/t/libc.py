@@ -78,5 +78,34 @@ def collated():
         del os.environ['LOCPATH']
 
 
+def versions():
+    """A collation of another version: the same rows, and the same warning."""
+    with tempfile.TemporaryDirectory(prefix='wiscsort-locale-') as place:
+        lacking = make_locale(place)
+        if lacking:
+            return skip('collations of another version', lacking)
+        os.environ['LOCPATH'] = place
+        with common.server() as cluster:
+            cur = common.core(cluster)
+            cur.execute("CREATE COLLATION us (provider = libc, locale = 'en_US.utf8')")
+            cur.execute("CREATE COLLATION german (provider = icu, locale = 'de')")
+            cur.execute("CREATE COLLATION nocase (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")
+            cur.execute("UPDATE pg_collation SET collversion = '0' WHERE collname IN ('us', 'german', 'nocase')")
+            cur.execute("CREATE TABLE x AS SELECT i, 'Wort ' || i * 7919 % 10007 AS t, 'value ' || i % 7 AS few"
+                        ' FROM generate_series(1, 9000) i; ANALYZE x')
+            for collation in ('us', 'german', 'nocase'):
+                for column in ('t', 'few'):
+                    query = 'SELECT * FROM x ORDER BY %s COLLATE %s, i' % (column, collation)
+                    found = []
+                    for cur in (common.core(cluster), session(cluster, work_mem='64kB')):
+                        cur.connection.notices.clear()
+                        found.append((rows(cur, query), cur.connection.notices[:]))
+                    uses(cur, query)
+                    check(found[0][0] == found[1][0], 'rows by %s under %s of another version' % (column, collation))
+                    check(len(found[0][1]) == 1 and found[0][1] == found[1][1], 'and the warning of %s' % collation,
+                          [notices for _, notices in found])
+        del os.environ['LOCPATH']
+
+
 if __name__ == '__main__':
-    common.run([collated])
+    common.run([collated, versions])

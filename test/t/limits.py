@@ -98,6 +98,14 @@ def fill_up(cluster, place):
     healthy(cluster, 'no space left')
 
 
+# The value that the comparison function does not take is not among those that a sort learns from.
+LATE = {'few others': '* FROM (SELECT CASE WHEN i = 39000 THEN 777 ELSE i % 5 END AS k, pad FROM wide) s ORDER BY k USING ?<?',
+        'behind a column': '* FROM (SELECT i % 3 AS a, CASE WHEN i = 39000 THEN 777 ELSE i % 5 END AS k, pad FROM wide) s'
+                           ' ORDER BY a, k USING ?<?',
+        'all different': '* FROM (SELECT CASE WHEN i = 39000 THEN 777 ELSE i + 1000 END AS k, pad FROM wide) s'
+                         ' ORDER BY k USING ?<?'}
+
+
 def failing_input():
     """Errors in what the sort reads and in what it calls."""
     with common.server() as cluster:
@@ -129,6 +137,10 @@ def failing_input():
                 code, _ = error(cur, consume(sql))
                 equal(code, 'P0777' if n > 777 else None,
                       'an error in a comparison function, work_mem %s, %d values' % (memory, n))
+                clean(cluster, 'after the error in the comparison')
+            for name, sql in LATE.items():
+                code, _ = error(cur, consume('SELECT %s' % sql))
+                equal(code, 'P0777', 'an error in a comparison of a value that comes late: %s, work_mem %s' % (name, memory))
                 clean(cluster, 'after the error in the comparison')
         usable(cur, cluster, 'after errors of input and comparison')
         healthy(cluster, 'errors of input and comparison')

@@ -107,6 +107,15 @@ def pages():
         with open(history) as f:
             lines = [json.loads(line) for line in f]
         equal(len(lines), 3, 'each call with --history appends a line')
+        cut = os.path.join(cluster.dir, 'cut')
+        with open(cut, 'w') as f:
+            f.write(json.dumps(lines[0]) + '\n' + json.dumps(lines[1])[:20])
+        done = subprocess.run([PROGRAM, '--output', os.path.join(cluster.dir, 'page.html'), '--psql', cluster.program('psql'),
+                               '--history', cut], env=cluster.env(), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        check(done.returncode == 0 and 'no whole line' in done.stdout, 'a line that is cut off is told, and left out', done)
+        make(cluster, cluster.dir, '--history', history)
+        with open(cut) as f:
+            equal(len(f.read().splitlines()), 3, 'and what is appended is a line of its own')
         ahead = os.path.join(cluster.dir, 'ahead')
         with open(ahead, 'w') as f:
             f.write(json.dumps(dict(lines[-1], at=lines[-1]['at'] + 3600)) + '\n')
