@@ -284,7 +284,16 @@ ws_request_note_columns(WsRequest *r, const CustomScan *plan, TupleDesc desc)
 static int
 resolve_threads(int setting)
 {
-	return setting < 0 && (IsInParallelMode() || ws_processors() < 2) ? 0 : setting;
+	static TimestampTz asked = 0;
+	static bool alone;
+
+	/* once a statement: a system call for each of many small sorts takes as long as they */
+	if (asked == 0 || asked != GetCurrentStatementStartTimestamp())
+	{
+		asked = GetCurrentStatementStartTimestamp();
+		alone = ws_processors() < 2;
+	}
+	return setting < 0 && (IsInParallelMode() || alone) ? 0 : setting;
 }
 
 /* The bytes that a spool of `rows` rows with `width` bytes of data each has, about. */

@@ -11,8 +11,12 @@
  * take terabytes.  So what is reserved is what the planner expects; where that is too little
  * the region is moved to twice as much (mremap: page tables move, bytes do not).
  *
+ * A small region outlives its sort, for the next one that wants the same: a sort that is done again for each
+ * row of another (a lateral subquery) would spend most of its time mapping and unmapping memory.
+ *
  * Memory bound: `committed` less `released` bytes, which the region's account counts.  What is usable
- * beyond `committed` has never been touched, or has been handed back, and takes none.
+ * beyond `committed` has never been touched, or has been handed back, and takes none.  Spare regions have
+ * SPARES times SPARE_BYTES at most, that nobody counts.
  * On error the region goes away with the memory context it was created in.
  *-------------------------------------------------------------------------
  */
@@ -29,11 +33,28 @@
 #define HUGE_PAGE	((Size) 2 * 1024 * 1024)
 #define LEAST		((Size) 64 * 1024)	/* bytes of a region */
 #define STEP		((Size) 64 * 1024)	/* bytes made usable at a time */
+#define SPARES		4
+#define SPARE_BYTES	((Size) 64 * 1024)	/* touched, of one that is kept */
+
+/* Regions that nobody has, the one that was given back last at the end. */
+static struct
+{
+	char	   *base;
+	Size		reserved;
+	Size		limit;
+	Size		usable;
+	Size		touched;		/* bytes from base that are not zero */
+}			spares[SPARES];
+static int	nspares = 0;
 
 static Size
 page_size(void)
 {
-	return (Size) sysconf(_SC_PAGESIZE);
+	static Size size = 0;
+
+	if (size == 0)
+		size = (Size) sysconf(_SC_PAGESIZE);
+	return size;
 }
 
 /* Bytes that count against work_mem. */
@@ -54,20 +75,61 @@ count_change(WsRegion *region, Size before)
 		ws_account_subtract(region->account, before - after);
 }
 
+/* Takes the spare of that number away. */
+static void
+remove_spare(int n)
+{
+	nspares--;
+	memmove(&spares[n], &spares[n + 1], (nspares - n) * sizeof(spares[0]));
+}
+
 static void
 region_unmap(void *arg)
 {
 	WsRegion   *region = arg;
 
-	if (region->base != NULL)
+	if (region->base == NULL)
+		return;
+	if (region->committed > SPARE_BYTES || region->huge_pages)
 		munmap(region->base, region->reserved);
+	else
+	{
+		if (nspares == SPARES)
+		{
+			munmap(spares[0].base, spares[0].reserved);
+			remove_spare(0);
+		}
+		spares[nspares].base = region->base;
+		spares[nspares].reserved = region->reserved;
+		spares[nspares].limit = region->limit;
+		spares[nspares].usable = region->usable;
+		spares[nspares++].touched = region->committed;
+	}
 	region->base = NULL;
+}
+
+/* Has the region be a spare one of its size, as if it were new, if there is one. */
+static bool
+take_spare(WsRegion *region)
+{
+	for (int i = nspares - 1; i >= 0; i--)
+		if (spares[i].reserved == region->reserved && spares[i].limit == region->limit)
+		{
+			region->base = spares[i].base;
+			region->usable = spares[i].usable;
+			memset(region->base, 0, spares[i].touched);
+			remove_spare(i);
+			return true;
+		}
+	return false;
 }
 
 /* Address space of `bytes` bytes, or of as much less as there is; NULL if not even LEAST. */
 static void *
 reserve(Size *bytes, Size least)
 {
+	Size		wanted = *bytes;
+
 	for (; *bytes >= least; *bytes /= 2)
 	{
 		void	   *base;
@@ -77,6 +139,12 @@ reserve(Size *bytes, Size least)
 
 		if (base != MAP_FAILED)
 			return base;
+		if (nspares > 0)
+		{
+			munmap(spares[nspares - 1].base, spares[nspares - 1].reserved);
+			nspares--;
+			*bytes = wanted * 2;	/* once more */
+		}
 	}
 	return NULL;
 }
@@ -118,7 +186,12 @@ ws_region_create(WsAccount *account, Size expected, Size limit)
 	region->account = account;
 	limit = TYPEALIGN(page_size(), limit);
 	region->limit = Max(limit, LEAST);
-	region->reserved = Max(Min(expected, region->limit), LEAST);
+	region->reserved = TYPEALIGN(page_size(), Max(Min(expected, region->limit), LEAST));
+	region->callback.func = region_unmap;
+	region->callback.arg = region;
+	MemoryContextRegisterResetCallback(CurrentMemoryContext, &region->callback);
+	if (take_spare(region))
+		return region;
 	region->base = reserve(&region->reserved, LEAST);
 	if (region->base == NULL)
 		ereport(ERROR,
@@ -126,9 +199,6 @@ ws_region_create(WsAccount *account, Size expected, Size limit)
 				 errmsg("out of memory"),
 				 errdetail("Could not reserve address space for a sort: %m")));
 	advise(region, region->base, region->reserved);
-	region->callback.func = region_unmap;
-	region->callback.arg = region;
-	MemoryContextRegisterResetCallback(CurrentMemoryContext, &region->callback);
 	return region;
 }
 

@@ -10,7 +10,8 @@
  *	  paths that begin early.  What an early end is worth, the costs of merge joins say
  *	- of other readers that may stop costs say nothing: an index that delivers the order is left to core
  *
- * Functions in PL/pgSQL that leave a loop over a query are not seen.
+ * Readers outside of a plan are not seen: functions in PL/pgSQL that leave a loop over a query or take its
+ * first row (SELECT INTO), clients that ask for some rows.
  *-------------------------------------------------------------------------
  */
 #include "plan/plan.h"
@@ -24,6 +25,9 @@
 #define NEARLY_NONE		1e-10
 
 static join_search_hook_type next_join_search_hook = NULL;
+
+/* Is a cursor planned, of which some rows may be fetched?  The levels below learn that too late. */
+static bool of_cursor = false;
 
 static bool
 has_run_condition(Node *node, void *context)
@@ -49,6 +53,49 @@ windows_stop(PlannerInfo *root)
 	return has_run_condition((Node *) root->parse->targetList, NULL);
 }
 
+/* Is something in a query that may leave others half read: a LIMIT, a window that may stop, EXISTS, IN? */
+static bool
+leaves_rows(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Query))
+	{
+		const Query *query = (const Query *) node;
+
+		return query->limitCount != NULL || query->windowClause != NIL ||
+			query_tree_walker((Query *) node, leaves_rows, NULL, 0);
+	}
+	if (IsA(node, SubLink) && (((SubLink *) node)->subLinkType == EXISTS_SUBLINK ||
+							   ((SubLink *) node)->subLinkType == ANY_SUBLINK))
+		return true;
+	return expression_tree_walker(node, leaves_rows, NULL);
+}
+
+/* Are the WITH queries of a level being planned?  They are the first of all. */
+static bool
+plans_with_queries(const PlannerInfo *root)
+{
+	return list_length(root->cte_plan_ids) < list_length(root->parse->cteList);
+}
+
+/* A query is going to be planned, for a cursor or not.  Returns what ws_planned_for is to be called with. */
+bool
+ws_planning_for(bool cursor)
+{
+	bool		before = of_cursor;
+
+	of_cursor = cursor;
+	return before;
+}
+
+/* It has been planned, or has failed. */
+void
+ws_planned_for(bool before)
+{
+	of_cursor = before;
+}
+
 /*
  * May whoever reads the rows of this query level stop before the last one, without the planner counting on
  * it?  So it is below windows that stop, and in subqueries of a query that does not want all rows.
@@ -60,6 +107,10 @@ ws_read_partly(PlannerInfo *root)
 		return true;
 	for (root = root->parent_root; root != NULL; root = root->parent_root)
 	{
+		/* a WITH query, which may be read by any part of the level that it belongs to */
+		if (plans_with_queries(root) &&
+			((of_cursor && root->parent_root == NULL) || leaves_rows((Node *) root->parse, NULL)))
+			return true;
 		/* one row of all */
 		if (root->parse->hasAggs && root->parse->groupClause == NIL && root->parse->groupingSets == NIL)
 			return false;

@@ -186,14 +186,24 @@ static PlannedStmt *
 finish_plan(Query *parse, const char *query_string, int cursor_options,
 			ParamListInfo params WS_PLANNER_PARAMETER)
 {
-	PlannedStmt *stmt;
-	bool		before = ws_note_planning(parse);
+	PlannedStmt *volatile stmt = NULL;
+	bool		noted = ws_note_planning(parse);
+	bool		before = ws_planning_for((cursor_options & CURSOR_OPT_FAST_PLAN) != 0);
 
-	if (next_planner_hook != NULL)
-		stmt = next_planner_hook(parse, query_string, cursor_options, params WS_PLANNER_ARGUMENT);
-	else
-		stmt = standard_planner(parse, query_string, cursor_options, params WS_PLANNER_ARGUMENT);
-	ws_note_planned(parse, stmt, before);
+	PG_TRY();
+	{
+		if (next_planner_hook != NULL)
+			stmt = next_planner_hook(parse, query_string, cursor_options, params WS_PLANNER_ARGUMENT);
+		else
+			stmt = standard_planner(parse, query_string, cursor_options, params WS_PLANNER_ARGUMENT);
+	}
+	PG_FINALLY();
+	{
+		/* a function that the planner evaluates may go on after an error of a query of its own */
+		ws_note_planned(parse, stmt, noted);
+		ws_planned_for(before);
+	}
+	PG_END_TRY();
 	if (made_nodes)
 	{
 		finish(stmt->planTree, (int64) stmt->queryId);

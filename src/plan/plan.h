@@ -123,6 +123,8 @@ extern double ws_comparison_share(PlannerInfo *root, List *pathkeys, double rows
 /* ---- early.c ---- */
 
 extern bool ws_read_partly(PlannerInfo *root);
+extern bool ws_planning_for(bool cursor);
+extern void ws_planned_for(bool before);
 extern void ws_keep_early_paths(PlannerInfo *root, RelOptInfo *rel);
 extern void ws_install_join_hook(void);
 

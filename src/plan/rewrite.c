@@ -157,7 +157,8 @@ rewrite_merge_append(Rewrite *rw, MergeAppendPath *append, double bound)
 	{
 		Path	   *child = lfirst(lc);
 
-		if (!pathkeys_contained_in(append->path.pathkeys, child->pathkeys) &&
+		/* of a child that has the first keys in order, 19 sorts one group at a time */
+		if (child->pathkeys == NIL &&
 			sort_child(rw, &child, append->path.pathkeys,
 					   bound != WS_NO_BOUND ? bound :
 					   append->limit_tuples > 0 ? append->limit_tuples : WS_NO_BOUND))

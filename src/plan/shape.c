@@ -195,6 +195,8 @@ ws_again_refusal(PlannerInfo *root, Relids relids)
 	{
 		const RelOptInfo *rel = relid < root->simple_rel_array_size ? root->simple_rel_array[relid] : NULL;
 
+		if (rel != NULL && root->simple_rte_array[relid]->self_reference)
+			return "it is done again for the rows of each step of a recursion, which may be few";
 		if (rel != NULL)
 			foreach(lc, rel->baserestrictinfo)
 			{

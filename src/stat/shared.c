@@ -20,7 +20,6 @@
 #include "stat/stat.h"
 
 #include "access/parallel.h"
-#include "access/xact.h"
 #include "common/hashfn.h"
 #include "miscadmin.h"
 #include "storage/ipc.h"
@@ -122,7 +121,8 @@ free_my_slots(int code, Datum arg)
 
 /*
  * From 17 on, the segment; NULL if it cannot be had now.  If the system has no memory for it, this session
- * warns once, and does without: no query fails for want of statistics.
+ * warns once, and does without: no query fails for want of statistics.  Nothing but locks is to be given
+ * back after an error here, so that none of a subtransaction is needed, which parallel workers cannot have.
  */
 static WsShared *
 find_segment(void)
@@ -135,34 +135,27 @@ find_segment(void)
 	WsShared   *volatile result = NULL;
 	bool		found;
 
-	if (refused || !IsTransactionState())
+	/* who holds interrupts may hold locks of his own */
+	if (refused || InterruptHoldoffCount > 0)
 		return NULL;
-	if (IsParallelWorker())		/* which is in no subtransaction; its leader has made the segment */
-		return ws_segment(name, shared_bytes(), initialize, &found);
-	/* locks that are held would be lost with the subtransaction */
-	if (IsInParallelMode() || InterruptHoldoffCount > 0)
-		return NULL;
-	BeginInternalSubTransaction(NULL);
-	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = NULL;	/* the mapping is the session's */
 	PG_TRY();
 	{
 		result = ws_segment(name, shared_bytes(), initialize, &found);
-		ReleaseCurrentSubTransaction();
 	}
 	PG_CATCH();
 	{
 		ErrorData  *error;
 
-		MemoryContextSwitchTo(context);
-		error = CopyErrorData();
-		FlushErrorState();
-		RollbackAndReleaseCurrentSubTransaction();
+		if (geterrcode() == ERRCODE_QUERY_CANCELED)
+			PG_RE_THROW();
+		LWLockReleaseAll();
 		MemoryContextSwitchTo(context);
 		CurrentResourceOwner = owner;
-		if (error->sqlerrcode == ERRCODE_QUERY_CANCELED)
-			ReThrowError(error);
+		error = CopyErrorData();
+		FlushErrorState();
 		refused = true;
-		ereport(WARNING,
+		ereport(IsParallelWorker() ? DEBUG1 : WARNING,
 				(errcode(error->sqlerrcode),
 				 errmsg("wiscsort has no statistics in this session"),
 				 errdetail("Shared memory cannot be had: %s.", error->message)));

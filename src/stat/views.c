@@ -62,6 +62,8 @@ require_shared(void)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("wiscsort has no shared memory for statistics"),
+				 WS_HAVE_SEGMENTS ?
+				 errhint("The system had none for this session.  A new session asks again.") :
 				 errhint("Before PostgreSQL 17, add \"wiscsort\" to shared_preload_libraries and restart "
 						 "the server.")));
 	return shared;

@@ -247,8 +247,17 @@ RESET enable_nestloop;
 SELECT wtest.uses('SELECT * FROM (SELECT *, row_number() OVER (ORDER BY k) AS n FROM wtest.far) s WHERE n % 2 = 0') AS whole_window,
        wtest.uses('SELECT * FROM (SELECT *, row_number() OVER (ORDER BY k) AS n FROM wtest.far) s WHERE n <= 10') AS first_of_window,
        wtest.uses('WITH s AS MATERIALIZED (SELECT * FROM wtest.far ORDER BY k) SELECT * FROM s') AS whole_cte,
-       wtest.uses('WITH s AS MATERIALIZED (SELECT * FROM wtest.far ORDER BY k) SELECT * FROM s LIMIT 10') AS first_of_cte;
+       wtest.uses('WITH s AS MATERIALIZED (SELECT * FROM wtest.far ORDER BY k) SELECT * FROM s LIMIT 10') AS first_of_cte,
+       wtest.uses('WITH s AS MATERIALIZED (SELECT * FROM wtest.far ORDER BY k) SELECT count(*) FROM (SELECT * FROM s LIMIT 10) x') AS first_counted,
+       wtest.uses('WITH s AS (SELECT * FROM wtest.far ORDER BY k) SELECT (SELECT k FROM s LIMIT 1), (SELECT pad FROM s OFFSET 5 LIMIT 1)') AS first_twice,
+       wtest.uses('WITH s AS MATERIALIZED (SELECT * FROM wtest.far ORDER BY k) SELECT 1 WHERE EXISTS (SELECT FROM s)') AS first_exists,
+       wtest.uses('DECLARE c CURSOR FOR WITH s AS MATERIALIZED (SELECT * FROM wtest.far ORDER BY k) SELECT * FROM s') AS first_of_cursor;
 RESET random_page_cost;
+-- Nor is the first step of a recursion told from others, in which rows may be few.
+SET wiscsort.threshold = 0;
+SELECT wtest.uses('WITH RECURSIVE r AS (SELECT k, 0 AS n FROM wtest.far UNION ALL SELECT k, n + 1 FROM (SELECT DISTINCT ON (k) * FROM r ORDER BY k, n) s WHERE n < 3) SELECT * FROM r') AS steps,
+       wtest.uses('WITH RECURSIVE r AS (SELECT k, 0 AS n FROM wtest.far UNION ALL SELECT k, n + 1 FROM r WHERE n < 3) SELECT * FROM r ORDER BY n, k') AS afterwards;
+RESET wiscsort.threshold;
 
 -- Of a code and its name there may be as many groups as of the code: a hash table or a sort, as core has it.
 SET work_mem = '512kB';

@@ -77,6 +77,10 @@ def formats():
                     ' $$ DECLARE r int8; BEGIN SELECT k INTO r FROM x ORDER BY k OFFSET 9999; RETURN 1; END $$')
         found = plan(cur, 'SELECT inner_sort(), * FROM x ORDER BY k LIMIT 10')
         check('Sort' in found and 'left to core' not in found, 'not for a sort of a function', found)
+        cur.execute('CREATE FUNCTION failing() RETURNS int8 IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN PERFORM 1 / 0;'
+                    ' RETURN 0; EXCEPTION WHEN division_by_zero THEN RETURN 1; END $$')
+        found = plan(cur, 'SELECT * FROM x WHERE failing() = 1 ORDER BY k')
+        check('left to core' in found, 'also where planning has called a function whose query failed', found)
         healthy(cluster, 'formats')
 
 
