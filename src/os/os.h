@@ -53,6 +53,7 @@ extern void ws_region_commit(WsRegion *region, Size bytes);
 extern void ws_region_shrink(WsRegion *region, Size bytes);
 extern void ws_region_release(WsRegion *region, Size bytes);
 extern void ws_region_destroy(WsRegion *region);
+extern void ws_region_drop_spares(void);
 
 /* ---- helper.c: a thread that does chores ---- */
 typedef struct WsHelper WsHelper;

@@ -75,6 +75,17 @@ count_change(WsRegion *region, Size before)
 		ws_account_subtract(region->account, before - after);
 }
 
+/* Gives the address space of all spare regions back. */
+void
+ws_region_drop_spares(void)
+{
+	while (nspares > 0)
+	{
+		nspares--;
+		munmap(spares[nspares].base, spares[nspares].reserved);
+	}
+}
+
 /* Takes the spare of that number away. */
 static void
 remove_spare(int n)
@@ -141,8 +152,7 @@ reserve(Size *bytes, Size least)
 			return base;
 		if (nspares > 0)
 		{
-			munmap(spares[nspares - 1].base, spares[nspares - 1].reserved);
-			nspares--;
+			ws_region_drop_spares();
 			*bytes = wanted * 2;	/* once more */
 		}
 	}

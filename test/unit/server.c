@@ -546,11 +546,15 @@ server_try(void (*body) (void *arg), void *arg)
 	return passed;
 }
 
+extern void ws_region_drop_spares(void) __attribute__((weak));
+
 const char *
 server_left(void)
 {
 	static char what[256];
 
+	if (ws_region_drop_spares != NULL)
+		ws_region_drop_spares();
 	if (server.memory == 0 && server.contexts == 1 && server.threads == 0 && server.mapped == 0 &&
 		server.files == 0)
 		return NULL;

@@ -258,6 +258,7 @@ sort_rows(void *arg)
 	if (FROM_TABLE && c.random_access)
 		wrong += stats.again != (most / 3 == 0);
 	ws_sort_destroy(sort);
+	ws_region_drop_spares();
 	left_behind = server.memory - before + server.mapped + server.threads + server.files;
 }
 
