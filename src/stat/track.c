@@ -233,7 +233,8 @@ need_of(const WsRequest *request, const WsSortStats *s, bool travels)
 	double		bytes = (double) s->runs.entries * (double) (s->entry_bytes + row);
 	int			need = 0;
 
-	while (need < WS_NEEDS - 1 && bytes > (double) ws_budget_one_pass(request, WS_LEAST_NEED << need, travels))
+	while (need < WS_NEEDS - 1 &&
+		   bytes > (double) ws_budget_one_pass(request, WS_LEAST_NEED << need, travels))
 		need++;
 	return need;
 }
