@@ -113,7 +113,7 @@ ws_budget_entries(const WsBudget *budget, Size buffers)
 	return b;
 }
 
-/* With `memory` bytes, a sort is one-pass if its entries, with their rows if `rows`, have so many bytes at most. */
+/* With `memory` bytes, a sort is one-pass if its entries, with rows if `rows`, have so many bytes at most. */
 Size
 ws_budget_one_pass(const WsRequest *request, Size memory, bool rows)
 {
