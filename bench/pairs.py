@@ -90,8 +90,10 @@ class Query:
                 .format(name)
             wrong.append(equal + one)
             equal += 'p_%s IS NOT DISTINCT FROM %s AND ' % (name, name)
-        return ('SELECT count(*), sum(hash), count(*) FILTER (WHERE %s) FROM (SELECT %s, %s, hash_record_extended(%s, 0)'
-                ' AS hash FROM (%s) s) w' % (' OR '.join(wrong), ', '.join(names), lags, hashed, inner))
+        # all columns are asked for: narrower rows, which fit memory, would have another plan
+        return ('SELECT count(*), sum(hash), count(*) FILTER (WHERE nothing OR %s) FROM (SELECT %s, %s,'
+                ' hash_record_extended(%s, 0) AS hash, hash_record_extended(ROW(%s), 0) IS NULL AS nothing FROM (%s) s) w'
+                % (' OR '.join(wrong), ', '.join(names), lags, hashed, ', '.join(self.columns), inner))
 
     def compared(self):
         """The columns that must be the same."""
@@ -128,14 +130,16 @@ def compiled(explained):
                                                             if options.get(name))
 
 
-def sorting(plan):
-    """Seconds in sort nodes of an executed plan; None without such a node."""
+def sorting(plan, hashing=False):
+    """Seconds in sort nodes of an executed plan, and, if `hashing`, in those with hash tables, which do the same
+    for joins and groups; None without such a node."""
     found = None
     for node in plan_nodes(plan):
-        if node['Node Type'] in ('Sort', 'Incremental Sort') or is_wiscsort(node):
-            below = node['Plans'][0] if node.get('Plans') else {}
+        if node['Node Type'] in ('Sort', 'Incremental Sort') or is_wiscsort(node) or \
+                hashing and (node['Node Type'] == 'Hash Join' or node.get('Strategy') in ('Hashed', 'Mixed')):
             spent = node['Actual Total Time'] * node['Actual Loops'] \
-                - below.get('Actual Total Time', 0) * below.get('Actual Loops', 0)
+                - sum(below['Actual Total Time'] * below['Actual Loops'] for below in node.get('Plans', [])
+                      if below.get('Parent Relationship') in ('Outer', 'Inner'))
             found = (found or 0) + max(spent, 0) / max(node['Actual Loops'], 1) / 1000
     return found
 
@@ -332,7 +336,7 @@ class Pairs:
             result['sort_seconds'] = 0.0
             if result['core_seconds'] > results.SORTED_LEAST:
                 plan = self.explain(sessions['core'], cell, 'ANALYZE, TIMING ON, ')['Plan']
-                spent = sorting(plan)
+                spent = sorting(plan, result['used_wiscsort'] and result['plans'] == 'other')
                 # a plan of core that does not sort at all: all of it is compared with a sort
                 result['sort_seconds'] = spent if spent is not None else \
                     result['core_seconds'] if result['used_wiscsort'] else 0.0

@@ -10,7 +10,7 @@ import psycopg2
 import common
 from common import check, equal, error, rows, value
 
-SORTS = 50 if common.ALL else 20        # that are drawn at random; bench/advise draws hundreds
+SORTS = 50 if common.ALL else 14        # that are drawn at random; bench/advise draws hundreds
 NEAR = 0.10                     # of what is forecast
 cluster = None
 
