@@ -17,7 +17,7 @@ fault('windows compared by their first word', FILE, 'cmp = memcmp(a->rest, b->re
 fault('windows of equal keys in any order', FILE,
       'return cmp != 0 ? cmp : (a->number > b->number) - (a->number < b->number);',
       'return cmp != 0 ? cmp : (a->number < b->number) - (a->number > b->number);', 'unit:test_ties')
-FILE = 'index/ties.c'
+FILE = 'index/compared.c'
 fault('misplaced rows inserted elsewhere', FILE, 'entries[from + nrows] = *row;', 'entries[from] = *row;',
       'unit:test_ties')
 fault('row dropped that was not misplaced', FILE, 'dropped[(*ndropped)++] = entries[left - 1];',
@@ -26,11 +26,21 @@ fault('rows of equal keys in any order', FILE,
       'cmp = compare_keys(t, pa, pb, t->told);\nreturn cmp != 0 ? cmp : compare_pointers(pa, pb);',
       'cmp = compare_keys(t, pa, pb, t->told);\nreturn cmp != 0 ? cmp : compare_pointers(pb, pa);', 'sql:edges')
 fault('pairs of equal keys in any order', FILE,
-      'cmp = compare_keys(t, pa, pb, t->told + 1);\nreturn cmp != 0 ? cmp : compare_pointers(pa, pb);',
-      'cmp = compare_keys(t, pa, pb, t->told + 1);\nreturn cmp != 0 ? cmp : compare_pointers(pb, pa);', 'sql:edges')
-fault('pairs without further columns', FILE, 'cmp = compare_keys(t, pa, pb, t->told + 1);',
-      'cmp = compare_keys(t, pa, pb, t->spec->ncols);', 'sql:multi')
+      't->tied |= cmp == 0 && pa != pb;\nreturn cmp != 0 ? cmp : compare_pointers(pa, pb);',
+      't->tied |= cmp == 0 && pa != pb;\nreturn cmp != 0 ? cmp : compare_pointers(pb, pa);', 'unit:test_ties sql:edges')
+fault('pairs without further columns', FILE, 'else if (t->tied && t->told + 1 < t->spec->ncols)', 'else if (false)',
+      'unit:test_ties sql:multi')
+fault('pairs of other values taken for equal', FILE, 'number++;', '{}', 'unit:test_ties sql:multi')
+fault('columns behind compared by those in front', FILE, 'behind.compare += next;', '{}', 'unit:test_ties sql:multi')
+fault('the value of another column kept', FILE, 'keep(t->rows->store, key, t->first + t->told, &kept)',
+      'keep(t->rows->store, key, t->told, &kept)', 'sql:heap_ties')
 fault('pair of a null', FILE, 'pairs[i].pointer |= PAIR_NULL;', '{}', 'sql:edges')
+fault('guess believed', FILE,
+      'if (ws_key_compare(t->spec, t->told, last->values, last->isnull, key->values, key->isnull) <= 0)',
+      'if (t != NULL)', 'unit:test_ties')
+fault('mended guess not wiped out', FILE, 'return ndropped == 0;', 'return true;', 'unit:test_passes t:libc',
+      'Slower only: the merge goes by it, is verified, and wipes it out itself.')
+FILE = 'index/ties.c'
 fault('group complete a digit early', FILE,
       'return length <= t->reach ? DONE : DIGITS;',
       'return length <= t->reach + WS_PREFIX_BYTES ? DONE : DIGITS;', 'sql:types')
@@ -42,11 +52,6 @@ fault('strangers behind are told what those before were', FILE,
       't->told = told;\nt->reach = reach;\n/* they have one prefix: in the order of their pointers again */',
       't->reach = reach;\n(void) told;', 'sql:multi')
 fault('strangers in any order', FILE, 'settle(t, strangers, n, digits, DIGITS);', '', 'unit:test_ties')
-fault('guess believed', FILE,
-      'if (ws_key_compare(t->spec, t->told, last->values, last->isnull, key->values, key->isnull) <= 0)',
-      'if (t != NULL)', 'unit:test_ties')
-fault('mended guess not wiped out', FILE, 'return ndropped == 0;', 'return true;', 'unit:test_passes t:libc',
-      'Slower only: the merge goes by it, is verified, and wipes it out itself.')
 fault('guess of a null turned round', FILE, 'memset(window, col->nulls_first ? 0 : 0xFF, sizeof(window));',
       'memset(window, col->nulls_first ? 0xFF : 0, sizeof(window));', 't:libc',
       'A guess of a null is wrong then, and what is wrong is sorted by comparisons.')

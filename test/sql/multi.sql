@@ -149,3 +149,29 @@ ANALYZE wtest.strangers;
 SELECT store, wtest.compare('SELECT k0, k1, k2, k3 FROM wtest.strangers ORDER BY k0, k1, k2, k3') AS answer
   FROM (VALUES ('spool'), ('heap'), ('inline')) s(store), set_config('wiscsort.record_store', store, false);
 RESET wiscsort.record_store;
+
+-- Many rows of each value that only a comparator orders: the columns behind order them, wherever the rows are.
+CREATE TYPE wtest.dear AS (a int, b text COLLATE "C");
+CREATE TABLE wtest.manifold AS
+SELECT i AS id,
+       CASE WHEN i % 50 > 0 THEN ROW(i / 1500, 'x')::wtest.dear END AS late,
+       ROW(i % 7, 'y')::wtest.dear AS few,
+       CASE WHEN i % 11 > 0 THEN hashint4(i) % 1000 END AS n,
+       ('https://example.invalid/' || i * 7919 % 501) COLLATE "C" AS url,
+       ('Name ' || i * 7919 % 499) COLLATE "und-x-icu" AS name,
+       (i * 7919 % 97)::numeric / 7 AS num
+  FROM generate_series(1, 6000) i;
+ANALYZE wtest.manifold;
+SET wiscsort.record_store = spool;
+SELECT wtest.compare('SELECT * FROM wtest.manifold ORDER BY late, n DESC, id') AS int,
+       wtest.compare('SELECT * FROM wtest.manifold ORDER BY late DESC, url, n NULLS FIRST, id') AS text,
+       wtest.compare('SELECT * FROM wtest.manifold ORDER BY late, name DESC, id DESC') AS icu,
+       wtest.compare('SELECT * FROM wtest.manifold ORDER BY late NULLS FIRST, few, num DESC, id') AS two,
+       wtest.compare('SELECT * FROM wtest.manifold ORDER BY num, late, few DESC, name, n, id') AS behind;
+SET wiscsort.record_store = heap;
+SELECT wtest.compare('SELECT * FROM wtest.manifold ORDER BY late, n DESC, id') AS int,
+       wtest.compare('SELECT * FROM wtest.manifold ORDER BY late DESC, url, n NULLS FIRST, id') AS text,
+       wtest.compare('SELECT * FROM wtest.manifold ORDER BY late, name DESC, id DESC') AS icu,
+       wtest.compare('SELECT * FROM wtest.manifold ORDER BY late NULLS FIRST, few, num DESC, id') AS two,
+       wtest.compare('SELECT * FROM wtest.manifold ORDER BY num, late, few DESC, name, n, id') AS behind;
+RESET wiscsort.record_store;

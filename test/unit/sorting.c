@@ -41,6 +41,7 @@
 #define settle ties_settle		/* formation.c has one, too */
 #include "../../src/index/digit.c"
 #include "../../src/index/windows.c"
+#include "../../src/index/compared.c"
 #include "../../src/index/ties.c"
 #undef settle
 #include "../../src/run/runfile.c"
