@@ -11,9 +11,9 @@ that are read from the disk. Drawn cells in such a cgroup are in their own secti
 tables of 16, 100 and 1000 B rows, as multiples of the memory.
 '''
 TYPES = '''\
-1 M rows of 100 B and their keys, of types and collations of the case `types`: libc's collations are of locales
-with rules of their own. *of int8* is the ratio of a sort by two columns, or by few values, divided by that of
-different int8 values with the same `work_mem`. At least 1.3 is required of every ratio.
+1 M rows of 100 B and their keys, of types and collations of the case `types`: libc's collations are of
+locales with rules of their own. *of int8* is the ratio of a sort by two columns, or by few values, divided by
+that of different int8 values with the same `work_mem`. At least 1.3 is required of every ratio.
 '''
 TIMES = re.compile(r'([\d.]+) times the memory, (\d+) B rows')
 KIND = re.compile(r'(.*), (all different|7 values|all different, date|date, all different|date, 7 values|'
