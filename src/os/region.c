@@ -35,6 +35,7 @@
 #define STEP		((Size) 64 * 1024)	/* bytes made usable at a time */
 #define SPARES		4
 #define SPARE_BYTES	((Size) 64 * 1024)	/* touched, of one that is kept */
+#define SPARE_SPACE	((Size) 16 * 1024 * 1024)	/* of address space, at most */
 
 /* Regions that nobody has, the one that was given back last at the end. */
 static struct
@@ -101,7 +102,7 @@ region_unmap(void *arg)
 
 	if (region->base == NULL)
 		return;
-	if (region->committed > SPARE_BYTES || region->huge_pages)
+	if (region->committed > SPARE_BYTES || region->reserved > SPARE_SPACE || region->huge_pages)
 		munmap(region->base, region->reserved);
 	else
 	{

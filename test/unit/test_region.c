@@ -76,6 +76,10 @@ large(void *arg)
 	(void) fill(region, SPARE_BYTES + 4 * KB);
 	ws_region_destroy(region);
 	CHECK(nspares == before, "one of which much was touched is not kept");
+	region = ws_region_create(&account, SPARE_SPACE + 64 * KB, 2 * SPARE_SPACE);
+	(void) fill(region, 4 * KB);
+	ws_region_destroy(region);
+	CHECK(nspares == before, "nor one with much address space");
 	region = ws_region_create(&account, 128 * KB, 2048 * KB);
 	(void) fill(region, 16 * KB);
 	CHECK(ws_region_reserve(region, 1024 * KB) && region->base[16 * KB - 1] == 0x7e, "it grows");
