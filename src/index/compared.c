@@ -192,12 +192,9 @@ ws_settle_by_comparator(Ties *t, WsEntry *group, Size n)
 
 	for (Size i = 0; i < n && kept <= t->rows->kept; i++)
 	{
-		WsKeySlot *key;
+		WsKeySlot  *key = fetch_in_turn(t, group, n, i);
 
-		if (i + WS_TIES_AHEAD < n)
-			t->rows->prefetch(t->rows->store, ws_entry_pointer(group[i + WS_TIES_AHEAD]));
 		pairs[i].pointer = ws_entry_pointer(group[i]);
-		key = fetch(t, pairs[i].pointer, 0);
 		pairs[i].datum = key->values[att];
 		if (key->isnull[att])
 			pairs[i].pointer |= PAIR_NULL;

@@ -32,6 +32,15 @@ fetch(Ties *t, uint64 pointer, int slot)
 	return t->slot[slot];
 }
 
+/* The row of entry i of a group whose rows are read one after the other; those further on are asked for. */
+static inline WsKeySlot *
+fetch_in_turn(Ties *t, const WsEntry *group, Size n, Size i)
+{
+	if (i + WS_TIES_AHEAD < n)
+		t->rows->prefetch(t->rows->store, ws_entry_pointer(group[i + WS_TIES_AHEAD]));
+	return fetch(t, ws_entry_pointer(group[i]), 0);
+}
+
 /* Orders two rows by their key columns from number `column` on. */
 static inline int
 compare_keys(Ties *t, uint64 a, uint64 b, int column)

@@ -145,18 +145,14 @@ settle_by_guess(Ties *t, WsEntry *group, Size n, int deep)
 	}
 	for (Size i = 0; i < n; i++)
 	{
-		uint64		pointer = ws_entry_pointer(group[i]);
+		WsKeySlot  *key = fetch_in_turn(t, group, n, i);
 		uint8		window[WS_PREFIX_BYTES];
-		WsKeySlot  *key;
 
-		if (i + WS_TIES_AHEAD < n)
-			t->rows->prefetch(t->rows->store, ws_entry_pointer(group[i + WS_TIES_AHEAD]));
-		key = fetch(t, pointer, 0);
 		if (key->isnull[att])
 			memset(window, col->nulls_first ? 0 : 0xFF, sizeof(window));
 		else
 			ws_guess_window(&guess, key->values[att], WS_PREFIX_BYTES, window);
-		group[i] = ws_key_window_entry(window, pointer);
+		group[i] = ws_key_window_entry(window, ws_entry_pointer(group[i]));
 		CHECK_FOR_INTERRUPTS();
 	}
 	pfree(guess.beginning);
@@ -290,15 +286,11 @@ settle_by_key(Ties *t, WsEntry *group, Size n)
 {
 	for (Size i = 0; i < n; i++)
 	{
-		uint64		pointer = ws_entry_pointer(group[i]);
+		WsKeySlot  *key = fetch_in_turn(t, group, n, i);
 		uint8		window[WS_PREFIX_BYTES];
-		WsKeySlot  *key;
 
-		if (i + WS_TIES_AHEAD < n)
-			t->rows->prefetch(t->rows->store, ws_entry_pointer(group[i + WS_TIES_AHEAD]));
-		key = fetch(t, pointer, 0);
 		(void) ws_key_window(t->spec, key->values, key->isnull, 0, window);
-		group[i] = ws_key_window_entry(window, pointer);
+		group[i] = ws_key_window_entry(window, ws_entry_pointer(group[i]));
 		CHECK_FOR_INTERRUPTS();
 	}
 	t->reach = WS_PREFIX_BYTES;
