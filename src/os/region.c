@@ -35,7 +35,7 @@
 #define STEP		((Size) 64 * 1024)	/* bytes made usable at a time */
 #define SPARES		4
 #define SPARE_BYTES	((Size) 64 * 1024)	/* touched, of one that is kept */
-#define SPARE_SPACE	((Size) 16 * 1024 * 1024)	/* of address space, at most */
+#define SPARE_SPACE	((Size) 128 * 1024) /* of address space, at most */
 
 /* Regions that nobody has, the one that was given back last at the end. */
 static struct

@@ -141,7 +141,7 @@ def state_of(pid, data):
                 contexts += 1
             elif 'pgsql_tmp' in name or '/base/' in name:
                 files.append(name)
-            elif (not name or name.startswith('[')) and fields[1] != '---p':     # address space is no memory
+            elif not name or name.startswith('['):
                 begin, end = fields[0].split('-')
                 anonymous += int(end, 16) - int(begin, 16)
     state.update(anonymous=anonymous // 1024, files=sorted(files), contexts=contexts)

@@ -162,16 +162,11 @@ SELECT i AS id,
        (i * 7919 % 97)::numeric / 7 AS num
   FROM generate_series(1, 6000) i;
 ANALYZE wtest.manifold;
-SET wiscsort.record_store = spool;
-SELECT wtest.compare('SELECT * FROM wtest.manifold ORDER BY late, n DESC, id') AS int,
+SELECT store,
+       wtest.compare('SELECT * FROM wtest.manifold ORDER BY late, n DESC, id') AS int,
        wtest.compare('SELECT * FROM wtest.manifold ORDER BY late DESC, url, n NULLS FIRST, id') AS text,
        wtest.compare('SELECT * FROM wtest.manifold ORDER BY late, name DESC, id DESC') AS icu,
        wtest.compare('SELECT * FROM wtest.manifold ORDER BY late NULLS FIRST, few, num DESC, id') AS two,
-       wtest.compare('SELECT * FROM wtest.manifold ORDER BY num, late, few DESC, name, n, id') AS behind;
-SET wiscsort.record_store = heap;
-SELECT wtest.compare('SELECT * FROM wtest.manifold ORDER BY late, n DESC, id') AS int,
-       wtest.compare('SELECT * FROM wtest.manifold ORDER BY late DESC, url, n NULLS FIRST, id') AS text,
-       wtest.compare('SELECT * FROM wtest.manifold ORDER BY late, name DESC, id DESC') AS icu,
-       wtest.compare('SELECT * FROM wtest.manifold ORDER BY late NULLS FIRST, few, num DESC, id') AS two,
-       wtest.compare('SELECT * FROM wtest.manifold ORDER BY num, late, few DESC, name, n, id') AS behind;
+       wtest.compare('SELECT * FROM wtest.manifold ORDER BY num, late, few DESC, name, n, id') AS behind
+  FROM (VALUES ('spool'), ('heap')) s(store), set_config('wiscsort.record_store', store, false);
 RESET wiscsort.record_store;
