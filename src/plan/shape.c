@@ -197,6 +197,14 @@ ws_again_refusal(PlannerInfo *root, Relids relids)
 
 		if (rel != NULL && root->simple_rte_array[relid]->self_reference)
 			return "it is done again for the rows of each step of a recursion, which may be few";
+		if (rel != NULL && rel->subroot != NULL)
+		{
+			/* conditions on a subquery move into it */
+			const char *below = ws_again_refusal(rel->subroot, NULL);
+
+			if (below != NULL)
+				return below;
+		}
 		if (rel != NULL)
 			foreach(lc, rel->baserestrictinfo)
 			{

@@ -273,6 +273,7 @@ SET work_mem = '64kB';
 CREATE TABLE wtest.halves AS SELECT i % 2 AS half, i FROM generate_series(1, 40000) i;
 ANALYZE wtest.halves;
 SELECT wtest.uses('SELECT ARRAY(SELECT code FROM wtest.coded WHERE other > near.k ORDER BY name) FROM wtest.near') AS perhaps_few,
+       wtest.uses('SELECT ARRAY(SELECT c FROM (SELECT name, other, min(code) AS c FROM wtest.coded GROUP BY name, other) s WHERE other > near.k ORDER BY c) FROM wtest.near') AS moved,
        wtest.uses('SELECT ARRAY(SELECT sum(code) FROM wtest.coded WHERE other > near.k GROUP BY name, code ORDER BY 1) FROM wtest.near') AS groups,
        wtest.uses('SELECT s.* FROM wtest.near, LATERAL (SELECT code FROM wtest.coded WHERE other <> near.k ORDER BY name OFFSET 0) s') AS lateral,
        wtest.uses('SELECT ARRAY(SELECT h FROM wtest.halves h WHERE half = near.k ORDER BY i) FROM wtest.near') AS average,
