@@ -267,7 +267,7 @@ extern void ws_init_sort_support(SortSupport ssup, AttrNumber attno, Oid sortop,
 								 bool nulls_first, bool abbreviate);
 extern void ws_find_abbreviation(WsKeyColumn *col, Oid sortop, Oid collation);
 
-/* ---- nested.c: abbreviated keys of arrays, ranges, multiranges and jsonb ---- */
+/* ---- nested.c: abbreviated keys of arrays, ranges, multiranges, jsonb and composite types ---- */
 extern SortSupport ws_nested_create(Oid proc, Oid type, Oid collation);
 
 /* ---- collation.c: whose collation it is ---- */

@@ -23,8 +23,9 @@
  *	text under libc		strxfrm's bytes, which are a guess (transform.c)
  *	text under ICU		places of its letters, an end, its cases (letters.c), or as
  *						core's abbreviated key (SortSupport), which is not decisive on ties
- *	arrays, ranges,		one of the same kind (nested.c)
- *	multiranges, jsonb
+ *	arrays, ranges,		one of the same kind (nested.c, jsonb.c)
+ *	multiranges, jsonb,
+ *	composite types
  *	any of these	in front of that, or instead of it, a code (dictionary.c)
  *
  * Values that compare equal encode equal: otherwise the next column would

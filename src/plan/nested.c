@@ -1,5 +1,6 @@
 /*-------------------------------------------------------------------------
- * nested.c - sort keys that are made of parts (arrays, ranges, jsonb): do their first parts tell rows apart?
+ * nested.c - sort keys that are made of parts (arrays, ranges, rows, jsonb): do their first parts tell
+ * rows apart?
  *
  * Of such a value, 64 bits are in the prefix at most (key/nested.c).  Where many values have the same, as
  * texts do that begin alike, the comparator decides, on rows that are fetched for it, and core's sort is

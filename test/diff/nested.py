@@ -1,5 +1,5 @@
 """Column types of the differential test that are made of other types, with many values: arrays, ranges,
-multiranges and jsonb.  Of many the first parts are alike, and of some all but the last.
+multiranges, composite types and jsonb.  Of many the first parts are alike, and of some all but the last.
 """
 
 import datetime
@@ -142,6 +142,32 @@ def text_range(r):
         .replace('%s', low, 1).replace('%s', high)
 
 
+# --- composite types --------------------------------------------------------------
+
+def composite_type(rng, names, number):
+    """Of two to four fields, one of which may have been dropped, and one added behind; some have few values."""
+    fields = [element_type(rng, names) for _ in range(rng.randint(2, 4))]
+    nulls, dropped = rng.choice([0, 0.1, 0.4]), rng.choice([None, 0, 1])
+    heads = [element(rng) if rng.random() < 0.4 else None for _, _, element, _ in fields[:-1]] + [None]
+
+    def value(r):
+        shown = [None if r.random() < nulls else head if head and r.random() < 0.8 else element(r)
+                 for head, (_, _, element, _) in zip(heads, fields)]
+        return '(%s)' % ','.join('' if one is None else '"%s"' % one.replace('\\', '\\\\').replace('"', '""')
+                                 for one in shown)
+    name = 'row%d' % number
+    declared = ['f%d %s%s' % (n, decl, clause) for n, (decl, clause, _, _) in enumerate(fields)]
+    last = declared.pop()
+    if dropped is not None:
+        declared.insert(dropped, 'gone text')
+    result = Type('composite', name, value, exact=False,
+                  exprs=[('({c}).f0', fields[0][3]), ('({c}).f1', fields[1][3])])
+    result.setup = ['CREATE TYPE %s AS (%s)' % (name, ', '.join(declared))] + \
+        (['ALTER TYPE %s DROP ATTRIBUTE gone' % name] if dropped is not None else []) + \
+        ['ALTER TYPE %s ADD ATTRIBUTE %s' % (name, last)]
+    return result
+
+
 # --- jsonb ----------------------------------------------------------------------
 
 def scalar(r):
@@ -182,6 +208,8 @@ def json_type(rng):
 
 def choose(rng, names, number):
     pick = rng.random()
-    if pick < 0.45:
+    if pick < 0.4:
         return array_type(rng, names)
-    return range_type(rng, names, number) if pick < 0.7 else json_type(rng)
+    if pick < 0.6:
+        return composite_type(rng, names, number)
+    return range_type(rng, names, number) if pick < 0.8 else json_type(rng)

@@ -151,11 +151,11 @@ SELECT store, wtest.compare('SELECT k0, k1, k2, k3 FROM wtest.strangers ORDER BY
 RESET wiscsort.record_store;
 
 -- Many rows of each value that only a comparator orders: the columns behind order them, wherever the rows are.
-CREATE TYPE wtest.dear AS (a int, b text COLLATE "C");
+CREATE TYPE wtest.dear AS (a oidvector, b text COLLATE "C");
 CREATE TABLE wtest.manifold AS
 SELECT i AS id,
-       CASE WHEN i % 50 > 0 THEN ROW(i / 1500, 'x')::wtest.dear END AS late,
-       ROW(i % 7, 'y')::wtest.dear AS few,
+       CASE WHEN i % 50 > 0 THEN ROW((i / 1500)::text::oidvector, 'x')::wtest.dear END AS late,
+       ROW((i % 7)::text::oidvector, 'y')::wtest.dear AS few,
        CASE WHEN i % 11 > 0 THEN hashint4(i) % 1000 END AS n,
        ('https://example.invalid/' || i * 7919 % 501) COLLATE "C" AS url,
        ('Name ' || i * 7919 % 499) COLLATE "und-x-icu" AS name,

@@ -363,8 +363,9 @@ def why():
     cur.execute("SET wiscsort.record_store = spool; SET effective_cache_size = '1MB'")
     told('SELECT * FROM t ORDER BY m', '^Sort, PostgreSQL: .*page cache', 'memory')
     cur.execute('RESET wiscsort.record_store; RESET effective_cache_size')
-    cur.execute('CREATE TYPE pair AS (a int, b int)')
-    cur.execute('CREATE TABLE pairs AS SELECT i % 10 AS g, (i, i)::pair AS p FROM generate_series(1, 50000) i;'
+    cur.execute('CREATE TYPE pair AS (a oidvector, b int)')
+    cur.execute('CREATE TABLE pairs AS SELECT i % 10 AS g, (i::text::oidvector, i)::pair AS p'
+                ' FROM generate_series(1, 50000) i;'
                 'ANALYZE pairs')
     told('SELECT * FROM pairs ORDER BY g, p', '^Sort, PostgreSQL: .*comparison function', 'comparison')
     cur.execute('SET wiscsort.enable = off')

@@ -102,9 +102,9 @@ def comparisons():
     """Rows, which only their comparison function orders, behind a column of few values; but not few of them."""
     with common.server(max_parallel_workers_per_gather='0') as cluster:
         cur = cluster.connect(work_mem='1MB').cursor()
-        cur.execute('CREATE TYPE pair AS (a int, b int)')
+        cur.execute("CREATE TYPE letter AS ENUM ('a'); CREATE TYPE pair AS (a letter, b int)")
         cur.execute('CREATE TABLE x AS SELECT i, (i % 7)::text::char(10) COLLATE "C.utf8" AS mode,'
-                    ' ROW(i % 5, 1)::pair AS kind, ROW(i, 1)::pair AS name, ROW(i / 200, 1)::pair AS many,'
+                    " ROW('a', i % 5)::pair AS kind, ROW('a', i)::pair AS name, ROW('a', i / 200)::pair AS many,"
                     " date '2000-01-01' + i % 2000 AS day, md5(i::text) COLLATE \"C\" AS code"
                     ' FROM generate_series(1, 1000000) i; ANALYZE x')
         for sql in ('SELECT * FROM x ORDER BY day, name', 'SELECT * FROM x ORDER BY many, day',
@@ -121,9 +121,10 @@ def comparisons():
 
 
 def nested():
-    """Arrays, ranges and jsonb, whose first parts tell rows apart, or do not."""
+    """Arrays, ranges, jsonb and rows, whose first parts tell rows apart, or do not."""
     with common.server(max_parallel_workers_per_gather='0') as cluster:
         cur = cluster.connect(work_mem='1MB').cursor()
+        cur.execute('CREATE TYPE pair AS (a int, b text COLLATE "C")')
         cur.execute('CREATE TABLE x AS SELECT i, i % 2000 AS day, ARRAY[i, 1] AS ints, ARRAY[i / 200] AS many,'
                     " ARRAY['beginning', md5(i::text)] COLLATE \"C\" AS texts,"
                     ' ARRAY[md5(i::text)] COLLATE "C" AS codes, ARRAY[i % 5, 7] AS few,'
@@ -131,14 +132,15 @@ def nested():
                     ' tsrange(to_timestamp(i % 5)::timestamp, NULL) AS slots,'
                     " tsrange('1960-01-01', to_timestamp(i)::timestamp) AS since,"
                     " jsonb_build_object('id', i, 'name', 'x') AS doc,"
+                    " ROW(i, 'x')::pair AS named, ROW(i % 5, 'name' || i)::pair AS alike,"
                     " jsonb_build_object('id', 1, 'name', md5(i::text)) AS near,"
                     " jsonb_build_object('id', 1234567890123456, 'name', md5(i::text)) AS same"
                     ' FROM generate_series(1, 300000) i; ANALYZE x')
-        for key in 'texts', 'since', 'same':
+        for key in 'texts', 'since', 'same', 'alike':
             left(cur, 'SELECT * FROM x ORDER BY ' + key)
             left(cur, 'SELECT * FROM x ORDER BY day, ' + key)
             taken(cur, 'SELECT * FROM x ORDER BY i, ' + key)
-        for key in 'ints', 'codes', 'many', 'spans', 'slots', 'doc', 'near', 'few':
+        for key in 'ints', 'codes', 'many', 'spans', 'slots', 'doc', 'near', 'few', 'named':
             taken(cur, 'SELECT * FROM x ORDER BY ' + key)
             taken(cur, 'SELECT * FROM x ORDER BY day, %s DESC' % key)
         taken(cur, 'SELECT texts FROM x UNION ALL SELECT texts FROM x ORDER BY texts')
