@@ -255,8 +255,9 @@ class Bench:
             sessions = {side: self.session(cell, side) for side in SIDES}
             self.check_plans(cell, sessions, result)
             self.check_answers(cell, sessions, result)
-            self.time_pairs(cell, sessions, files, pairs, result)
-            self.observe(cell, files, result)
+            if pairs > 0:
+                self.time_pairs(cell, sessions, files, pairs, result)
+                self.observe(cell, files, result)
         except (psycopg2.Error, ClusterError, MemoryGroupError, Refused, OSError) as error:
             end_if_told()      # a signal to this process stops the server first: no error of the cell
             result['error'] = ' '.join(str(error).split())

@@ -14,7 +14,7 @@ TREE = os.path.dirname(os.path.dirname(HERE))
 import common                           # noqa: E402
 from common import check, equal         # noqa: E402
 
-FAST = 'COPT=-O0'
+FAST = 'COPT=-O0 -g0'
 place = None
 
 

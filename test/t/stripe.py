@@ -14,14 +14,14 @@ from common import check, clean, equal, error, explain, healthy, in_turn, rows, 
 SPACES = ('one', 'two', 'three')
 EXTENT = '64kB'
 DISK_FULL, LIMIT_EXCEEDED, DAMAGED = '53100', '53400', 'XX001'
-ROWS = 60000
+ROWS = 40000
 MAKE = """
 CREATE TABLE t AS SELECT i, hashint4(i) AS k, repeat('p', 80 + i %% 97) AS pad,
     CASE WHEN i %% 20000 = 77 THEN repeat(md5(i::text), 5000) END AS long FROM generate_series(1, %d) i;
 ALTER TABLE t ALTER long SET STORAGE EXTERNAL;
 CREATE TABLE narrow AS SELECT hashint4(i) AS k FROM generate_series(1, 300000) i;
 ANALYZE""" % ROWS
-# three rows have 160 kB
+# two rows have 160 kB
 WIDE = "SELECT * FROM (SELECT i, k, pad, long || '' AS long FROM t OFFSET 0) w ORDER BY k, i"
 PLAIN = 'SELECT i, k, pad FROM t ORDER BY k, i'
 KEYS = 'SELECT k FROM narrow ORDER BY k'
