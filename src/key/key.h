@@ -80,6 +80,7 @@ typedef struct WsKeyColumn
 	int16		length;			/* attlen of its values, and whether they are passed by value */
 	bool		byval;
 	bool		dissimilar;		/* there may be values of it that cannot be compared */
+	bool		aside;			/* nothing of it goes into keys (aside.c) */
 	struct WsDictionary *dictionary;	/* codes of its values, or NULL */
 	int			code_bytes;		/* of these, if so */
 } WsKeyColumn;
@@ -429,6 +430,9 @@ extern Size ws_key_learn(WsLearning *l);
 #define WS_LEARN_FEWER	2		/* for there to be fewer by this factor, */
 #define WS_LEARN_LEAST	((Size) 128)	/* and the fewest rows that say so */
 
+/* ---- aside.c: columns of long values behind others that tell rows apart ---- */
+extern void ws_learn_aside(const WsLearning *l);
+
 /* ---- sample.c: the first rows ---- */
 extern void ws_learn_sample(WsLearning *l);
 extern void ws_learn_all_entries(const WsLearning *l);
@@ -484,6 +488,8 @@ extern Size ws_key_bytes(const WsKeySpec *spec, const Datum *values, const bool 
 						 Size n, uint8 *out);
 extern Size ws_key_certain_bytes(const WsKeySpec *spec, const Datum *values, const bool *isnull, Size skip,
 								 Size n, uint8 *out);
+extern void ws_key_prefix_bytes(const WsKeySpec *spec, const Datum *values, const bool *isnull,
+								uint8 out[WS_PREFIX_BYTES]);
 extern Size ws_key_window(const WsKeySpec *spec, const Datum *values,
 						  const bool *isnull, Size skip, uint8 out[WS_PREFIX_BYTES]);
 extern void ws_key_bytes_behind(const WsKeySpec *spec, int from, Size before, const Datum *values,

@@ -5,6 +5,8 @@
  * order bytes do not tell are collected from the rows, and each column with few
  * values gets codes for them (dictionary.c).  A column with many values gets none, and ends the key.
  *
+ * Columns whose values are long and hardly ever needed are set aside before (aside.c).
+ *
  * If the prefixes that are made of such keys leave many rows tied, what keys begin with gets codes, too
  * (beginnings.c), or its first columns get codes from the range of their values (range.c): which of the two
  * sample.c decides.  How text is guessed is in learntext.c.
@@ -70,7 +72,7 @@ ws_key_compared_column(const WsKeySpec *spec, const Datum *values, const bool *i
 static bool
 may_have_codes(const WsKeyColumn *col)
 {
-	return ws_encoding_partial(col->encoding) && !col->dissimilar;
+	return ws_encoding_partial(col->encoding) && !col->dissimilar && !col->aside;
 }
 
 static void
@@ -260,6 +262,7 @@ ws_key_learn(WsLearning *l)
 	l->expected = l->all ? (double) l->n : l->expected;
 	l->rows->ready(l->rows->store);
 	MemoryContextSwitchTo(work);
+	ws_learn_aside(l);
 	ws_learn_letters(l, false);
 	MemoryContextSwitchTo(context);
 	for (int c = 0; c < spec->ncols; c++)

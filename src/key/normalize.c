@@ -440,11 +440,12 @@ begin_with_text(Window *w, const WsKeySpec *spec, const Datum *values, const boo
 
 /*
  * What ws_key_bytes does, for the columns from number `from` on, in front of which are `before` bytes;
- * without the bytes of letters that are a guess if these are to be certain.
+ * without the bytes of letters that are a guess if these are to be certain.  Where only the bytes are asked
+ * for, nobody looks at values behind the last of them: the length is less than it would be, or unbounded.
  */
 static inline Size
 key_bytes(const WsKeySpec *spec, int from, Size before, const Datum *values, const bool *isnull, Size skip,
-		  Size n, uint8 *out, bool certain)
+		  Size n, uint8 *out, bool certain, bool only_bytes)
 {
 	Window		w = {out, skip, skip + n, before};
 	bool		told = false;	/* the column before says whether this one is null */
@@ -459,7 +460,7 @@ key_bytes(const WsKeySpec *spec, int from, Size before, const Datum *values, con
 	}
 	else
 		memset(out, 0, n);
-	for (; i < spec->ncols && !window_full(&w); i++)
+	for (; i < spec->ncols && !(only_bytes ? w.pos >= w.end : window_full(&w)); i++)
 	{
 		const WsKeyColumn *col = &spec->cols[i];
 		int			att = col->attno - 1;
@@ -473,6 +474,8 @@ key_bytes(const WsKeySpec *spec, int from, Size before, const Datum *values, con
 				ws_unexpected_null();
 			continue;
 		}
+		if (only_bytes && w.pos >= w.end)
+			break;
 		if (col->dictionary != NULL)
 		{
 			if (put_code(&w, col, values[att]))
@@ -510,7 +513,7 @@ key_bytes(const WsKeySpec *spec, int from, Size before, const Datum *values, con
 Size
 ws_key_bytes(const WsKeySpec *spec, const Datum *values, const bool *isnull, Size skip, Size n, uint8 *out)
 {
-	return key_bytes(spec, 0, 0, values, isnull, skip, n, out, false);
+	return key_bytes(spec, 0, 0, values, isnull, skip, n, out, false, false);
 }
 
 /*
@@ -521,7 +524,7 @@ Size
 ws_key_certain_bytes(const WsKeySpec *spec, const Datum *values, const bool *isnull, Size skip, Size n,
 					 uint8 *out)
 {
-	return key_bytes(spec, 0, 0, values, isnull, skip, n, out, true);
+	return key_bytes(spec, 0, 0, values, isnull, skip, n, out, true, false);
 }
 
 /* The same for as many bytes as a prefix has. */
@@ -529,7 +532,15 @@ Size
 ws_key_window(const WsKeySpec *spec, const Datum *values, const bool *isnull,
 			  Size skip, uint8 out[WS_PREFIX_BYTES])
 {
-	return key_bytes(spec, 0, 0, values, isnull, skip, WS_PREFIX_BYTES, out, false);
+	return key_bytes(spec, 0, 0, values, isnull, skip, WS_PREFIX_BYTES, out, false, false);
+}
+
+/* Writes the first bytes of the key, and zeros behind its end, that are a prefix. */
+void
+ws_key_prefix_bytes(const WsKeySpec *spec, const Datum *values, const bool *isnull,
+					uint8 out[WS_PREFIX_BYTES])
+{
+	(void) key_bytes(spec, 0, 0, values, isnull, 0, WS_PREFIX_BYTES, out, false, true);
 }
 
 /*
@@ -540,5 +551,5 @@ void
 ws_key_bytes_behind(const WsKeySpec *spec, int from, Size before, const Datum *values, const bool *isnull,
 					Size n, uint8 *out)
 {
-	(void) key_bytes(spec, from, before, values, isnull, before, n, out, false);
+	(void) key_bytes(spec, from, before, values, isnull, before, n, out, false, true);
 }

@@ -179,6 +179,6 @@ ws_key_entry(const WsKeySpec *spec, const Datum *values, const bool *isnull,
 	}
 	if (spec->cols[0].encoding == WS_ENC_NUMERIC && likely(!isnull[spec->cols[0].attno - 1]))
 		return ws_entry_make(numeric_prefix(spec, values, isnull), pointer);
-	(void) ws_key_window(spec, values, isnull, 0, window);
+	ws_key_prefix_bytes(spec, values, isnull, window);
 	return ws_key_window_entry(window, pointer);
 }

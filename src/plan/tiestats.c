@@ -13,7 +13,9 @@
 #include "access/htup_details.h"
 #include "catalog/pg_statistic.h"
 #include "key/key.h"
+#include "nodes/nodeFuncs.h"
 #include "plan/ties.h"
+#include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
 
 /*
@@ -147,6 +149,34 @@ less_than(const PathKey *pathkey, Node *var, const RelOptInfo *rel)
 	return get_opfamily_member(pathkey->pk_opfamily, type, type, BTLessStrategyNumber);
 }
 
+/* Are all values so long that ANALYZE has kept none of them? */
+static bool
+all_long(HeapTuple stats)
+{
+	AttStatsSlot slot;
+
+	if (get_attstatsslot(&slot, stats, STATISTIC_KIND_HISTOGRAM, InvalidOid, 0) ||
+		get_attstatsslot(&slot, stats, STATISTIC_KIND_MCV, InvalidOid, 0))
+		return false;
+	return ((Form_pg_statistic) GETSTRUCT(stats))->stadistinct != 0;
+}
+
+/* Are the values of a sort column long, so that they are stored elsewhere? */
+static bool
+is_long(PlannerInfo *root, Node *var)
+{
+	VariableStatData stats;
+	bool		found = false;
+
+	if (get_typlen(exprType(var)) != -1)
+		return false;
+	examine_variable(root, var, 0, &stats);
+	if (HeapTupleIsValid(stats.statsTuple))
+		found = all_long(stats.statsTuple);
+	ReleaseVariableStats(stats);
+	return found;
+}
+
 /* What is known of a sort column, a Var of `rel`, which has `tuples` rows. */
 static WsTieColumn
 column_of(PlannerInfo *root, const PathKey *pathkey, Node *var, const RelOptInfo *rel, double tuples,
@@ -211,6 +241,10 @@ ws_tie_keys(PlannerInfo *root, const Path *input, List *pathkeys, double tuples)
 		return WS_TIES_NONE;
 	if (ws_debug_tie_keys != WS_TIE_KEYS_AUTO)
 		return ws_debug_tie_keys == WS_TIE_KEYS_TABLE ? WS_TIES_TABLE : WS_TIES_SPOOL;
+	/* from a spool it can be learnt that they need not be read (key/aside.c) */
+	for (int i = 1; i < n; i++)
+		if (is_long(root, list_nth(input->pathtarget->exprs, i + 1)))
+			return WS_TIES_SPOOL;
 	for (int i = 0; i < n; i++)
 		cols[i] = column_of(root, list_nth_node(PathKey, pathkeys, i),
 							list_nth(input->pathtarget->exprs, i + 1), input->parent, tuples, i + 1 == n);

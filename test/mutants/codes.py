@@ -146,3 +146,19 @@ fault('runs without prefixes are merged with others', FILE, 'f->nruns = 0;', '{}
 fault('pieces are in order by what is no prefix', FILE,
       'ws_sort_entries(f->pieces[i]->entries, f->pieces[i]->n, f->vectorised);', '{}',
       reason='they came in order: only guesses that are wrong are in another')
+
+FILE = 'key/aside.c'
+fault('nothing set aside', FILE, 'col->aside = true;', 'continue;', 't:aside')
+fault('few long values count', FILE, '#define SOME			32', '#define SOME			2000', 't:aside',
+      'Faster or slower only: what is set aside is compared.')
+fault('set aside behind columns of few values', FILE,
+      'return 2.0 * same * Max(l->expected, l->n) <= (double) l->n * l->n;', 'return true;', 't:aside',
+      'Slower only.')
+fault('codes of what is set aside', 'key/learn.c',
+      'return ws_encoding_partial(col->encoding) && !col->dissimilar && !col->aside;',
+      'return ws_encoding_partial(col->encoding) && !col->dissimilar;', 't:aside')
+fault('null byte of a text that is set aside', FILE, 'col->null_apart = col->tells_null = false;', '', 't:aside')
+fault('no comparator for what is set aside', FILE, 'spec->comparator = true;', '', 't:aside')
+fault('values read for no byte', 'key/normalize.c', 'if (only_bytes && w.pos >= w.end)', 'if (false)', 't:aside')
+fault('long keys of table rows', 'plan/tiestats.c', 'if (is_long(root, list_nth(input->pathtarget->exprs, i + 1)))',
+      'if (false)', 't:aside')

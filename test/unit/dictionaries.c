@@ -23,5 +23,6 @@ hash_bytes(const unsigned char *k, int keylen)
 #include "../../src/key/alphabet.c"
 #include "../../src/key/letters.c"
 #include "../../src/key/sample.c"
+#include "../../src/key/aside.c"
 #include "../../src/key/learntext.c"
 #include "../../src/key/learn.c"

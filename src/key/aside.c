@@ -1,0 +1,114 @@
+/*-------------------------------------------------------------------------
+ * aside.c - key columns that are set aside: nothing of their values goes into prefixes.
+ *
+ * Long values are stored out of line, and read when somebody asks for their bytes.  Core asks for those of a
+ * later column only where two rows are equal in all columns before.  A prefix has room for its first bytes,
+ * and to put them there each row's value would be read, though few rows need it: ORDER BY id, document;
+ * DISTINCT over rows with a document; UNION.
+ *
+ * So such a column is left to the comparator, with what follows it, if the first rows say that
+ *	  - there are values stored out of line, or compressed, in it, one in SOME at least;
+ *	  - the bytes of the columns before it tell most rows apart.  Of n rows, d have a prefix that one
+ *		before them has.  Then there are about n * n / 2d prefixes in all, and rows / that is how many
+ *		rows have each: one at most.
+ *
+ * Measured: docs/decisions/55-columns-set-aside.md.  Memory: an entry for each of the first rows, in
+ * CurrentMemoryContext.
+ *-------------------------------------------------------------------------
+ */
+#include "key/key.h"
+
+#include "miscadmin.h"
+
+#define SOME			32
+
+/* Is it long, so that reading it takes more than a look? */
+static inline bool
+is_long(const WsKeyColumn *col, const WsKeySlot *slot)
+{
+	const void *value;
+
+	if (slot->isnull[col->attno - 1])
+		return false;
+	value = DatumGetPointer(slot->values[col->attno - 1]);
+	return VARATT_IS_EXTERNAL_ONDISK(value) || VARATT_IS_COMPRESSED(value);
+}
+
+/* The number of the first column but the first one that has long values; that of all columns if none has. */
+static int
+long_column(const WsLearning *l)
+{
+	const WsKeySpec *spec = l->spec;
+	WsKeySlot  *slot = l->rows->make_slot(l->rows->store);
+	Size	   *found = palloc0(spec->ncols * sizeof(Size));
+	int			c = 1;
+
+	for (Size i = 0; i < l->n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		l->rows->fetch(l->rows->store, ws_entry_pointer(l->entries[i]), slot);
+		for (int k = 1; k < spec->ncols; k++)
+			found[k] += spec->cols[k].length == -1 && is_long(&spec->cols[k], slot);
+	}
+	while (c < spec->ncols && found[c] * SOME < l->n)
+		c++;
+	pfree(found);
+	return c;
+}
+
+/* Do the bytes of the first ncols columns tell most rows apart, of all that there will be? */
+static bool
+tell_apart(const WsLearning *l, int ncols)
+{
+	WsKeySpec	first = *l->spec;
+	WsKeySlot  *slot = l->rows->make_slot(l->rows->store);
+	WsEntry    *entries = (WsEntry *) TYPEALIGN(64, palloc(l->n * sizeof(WsEntry) + 64));
+	Size		same = 0;
+
+	first.ncols = ncols;
+	for (Size i = 0; i < l->n; i++)
+	{
+		uint8		window[WS_PREFIX_BYTES];
+
+		CHECK_FOR_INTERRUPTS();
+		l->rows->fetch(l->rows->store, ws_entry_pointer(l->entries[i]), slot);
+		ws_key_prefix_bytes(&first, slot->values, slot->isnull, window);
+		entries[i] = ws_key_window_entry(window, ws_entry_pointer(l->entries[i]));
+	}
+	l->sort(entries, l->n, l->vectorised);
+	for (Size i = 1; i < l->n; i++)
+		same += ws_entry_same_prefix(entries[i - 1], entries[i]);
+	return 2.0 * same * Max(l->expected, l->n) <= (double) l->n * l->n;
+}
+
+/*
+ * Sets a column of the specification aside if its values are long and hardly ever needed.  To be called
+ * before anything else is learnt from the first rows.
+ */
+void
+ws_learn_aside(const WsLearning *l)
+{
+	WsKeySpec  *spec = l->spec;
+	int			c = 0;
+	int			most = 0;
+
+	while (most < spec->ncols && !ws_encoding_partial(spec->cols[most].encoding))
+		most++;
+	for (c = 1; c < spec->ncols && spec->cols[c].length != -1; c++)
+		;
+	if (most == 0 || c >= spec->ncols || (c = long_column(l)) > most || c == spec->ncols || !tell_apart(l, c))
+		return;
+	for (; c < spec->ncols; c++)
+	{
+		WsKeyColumn *col = &spec->cols[c];
+
+		col->aside = true;
+		col->encoding = WS_ENC_NONE;
+		col->width = 0;
+		col->null_apart = col->tells_null = false;
+		col->abbreviate = NULL;
+		col->icu = NULL;
+		col->transform = NULL;
+	}
+	spec->comparator = true;
+}
