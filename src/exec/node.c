@@ -23,6 +23,7 @@
 
 #include "common/int.h"
 #include "executor/executor.h"
+#include "jit/jit.h"
 #include "miscadmin.h"
 #include "optimizer/tlist.h"
 #include "utils/rel.h"
@@ -43,12 +44,14 @@ create_state(CustomScan *cscan)
 }
 
 /*
- * Has a scan look for nulls in columns that are NOT NULL by now.  Core's sort takes
+ * Has scans look for nulls in columns that are NOT NULL by now.  Core's sort takes
  * keys out of copies of its rows, and finds nulls there; keys come from the scan's slot here.
  */
 static void
 read_nulls(PlanState *input)
 {
+	AppendState *append = (AppendState *) input;
+
 	switch (nodeTag(input))
 	{
 		case T_SeqScanState:
@@ -58,9 +61,28 @@ read_nulls(PlanState *input)
 		case T_TidRangeScanState:
 			ws_slot_read_nulls(((ScanState *) input)->ss_ScanTupleSlot);
 			break;
+		case T_AppendState:
+			for (int i = 0; i < append->as_nplans; i++)
+				read_nulls(append->appendplans[i]);
+			break;
 		default:
 			break;
 	}
+}
+
+/*
+ * The keys of a sort that leaves rows in their table are a projection of its scan.  Compiled code that takes
+ * rows apart trusts NOT NULL constraints: without it, where one is younger than the snapshot.
+ */
+static void
+compile_no_deforming(EState *estate, Relation rel)
+{
+	if ((estate->es_jit_flags & PGJIT_DEFORM) == 0 ||
+		ws_constraints_hold(RelationGetDescr(rel), RelationGetRelid(rel), estate->es_snapshot))
+		return;
+	estate->es_jit_flags &= ~PGJIT_DEFORM;
+	if (estate->es_jit != NULL)
+		estate->es_jit->flags &= ~PGJIT_DEFORM;
 }
 
 static void
@@ -80,10 +102,11 @@ begin_sort(CustomScanState *node, EState *estate, int eflags)
 		state->offset = ExecInitExpr(lsecond(cscan->custom_exprs), &node->ss.ps);
 	}
 
+	if (cscan->scan.scanrelid > 0)
+		compile_no_deforming(estate, node->ss.ss_currentRelation);
 	/* The input is read once, forward. */
 	outerPlanState(node) = ExecInitNode(outerPlan(cscan), estate, eflags & ~access);
-	if (state->request->younger)
-		read_nulls(outerPlanState(node));
+	read_nulls(outerPlanState(node));
 
 	if (cscan->scan.scanrelid > 0)
 	{

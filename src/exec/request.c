@@ -171,6 +171,16 @@ constraint_holds(Oid table, AttrNumber column, Snapshot snapshot)
 	return tuple == NULL || was_there(tuple, snapshot);
 }
 
+/* Do all NOT NULL constraints of a table, whose rows `desc` describes, hold for the rows of a snapshot? */
+bool
+ws_constraints_hold(TupleDesc desc, Oid table, Snapshot snapshot)
+{
+	for (int i = 0; i < desc->natts; i++)
+		if (ws_attribute_notnull(desc, i + 1) && !constraint_holds(table, i + 1, snapshot))
+			return false;
+	return true;
+}
+
 /* The widths of the sort columns, with their null bytes. */
 static WsKeyWidth
 width_of(const WsRequest *r)
@@ -217,7 +227,6 @@ ws_request_read(List *private, Snapshot snapshot)
 		r->nulls_first[i] = list_nth_int(nulls_first, i) != 0;
 		r->notnull[i] = constraint_holds(list_nth_oid(tables, i),
 										 (AttrNumber) list_nth_int(columns, i), snapshot);
-		r->younger = r->younger || (!r->notnull[i] && OidIsValid(list_nth_oid(tables, i)));
 	}
 	r->store = (WsStoreKind) intVal(list_nth(private, PRIVATE_STORE));
 	r->why = strVal(list_nth(private, PRIVATE_WHY));

@@ -30,6 +30,7 @@ extern List *ws_request_write(const WsRequest *request, const WsConstraint *cons
 extern void ws_request_note_query(List *private, int64 query);
 extern WsRequest *ws_request_read(List *private, Snapshot snapshot);
 extern bool ws_request_keys_fit(const WsRequest *request);
+extern bool ws_constraints_hold(TupleDesc desc, Oid table, Snapshot snapshot);
 extern void ws_request_note_columns(WsRequest *request, const CustomScan *plan, TupleDesc desc);
 extern void ws_request_resolve(WsRequest *request, Relation rel);
 extern double ws_spool_bytes(double rows, double width);

@@ -113,7 +113,7 @@ ws_encoding_partial(WsEncoding encoding)
 /*
  * Can a null be told from every value by its first byte, 0 or 255?  An inet begins with its family, and a
  * numeric with its class.  Text in UTF-8 has no byte 255, but the empty one begins with its terminator: 0 is
- * only free where it is inverted.
+ * only free where it is inverted.  A name in a shared catalog may be in the encoding of another database.
  */
 static inline bool
 ws_null_apart(WsEncoding encoding, bool nulls_first, bool descending, bool utf8)
@@ -125,7 +125,6 @@ ws_null_apart(WsEncoding encoding, bool nulls_first, bool descending, bool utf8)
 			return true;
 		case WS_ENC_TEXT:
 		case WS_ENC_BPCHAR:
-		case WS_ENC_NAME:
 			return utf8 && nulls_first == descending;
 		default:
 			return false;

@@ -37,7 +37,6 @@ typedef struct WsRequest
 	Oid		   *collations;
 	bool	   *nulls_first;
 	bool	   *notnull;		/* no null can be there */
-	bool		younger;		/* a NOT NULL constraint of a key is younger than the snapshot */
 	WsStoreKind store;
 	const char *why;			/* it is that store, for EXPLAIN */
 	WsTieKeys	ties;			/* of the heap store */

@@ -486,6 +486,8 @@ fault('run block beside the budget', FILE, 'b.entries = rest - Min(b.block, rest
 # --- exec -----------------------------------------------------------------------
 
 FILE = 'exec/node.c'
+fault('compiled code trusts young constraints', FILE, 'estate->es_jit_flags &= ~PGJIT_DEFORM;', '',
+      't:snapshot_notnull')
 fault('chgParam not looked at', FILE,
       'if (outer->chgParam != NULL || !state->request->random_access ||',
       'if (!state->request->random_access ||', 'sql:edges')
