@@ -21,6 +21,7 @@
 #include "miscadmin.h"
 
 #define SOME			32
+#define LOOKED_AT		1024	/* rows, for long values */
 
 /* Is it long, so that reading it takes more than a look? */
 static inline bool
@@ -41,16 +42,19 @@ long_column(const WsLearning *l)
 	const WsKeySpec *spec = l->spec;
 	WsKeySlot  *slot = l->rows->make_slot(l->rows->store);
 	Size	   *found = palloc0(spec->ncols * sizeof(Size));
+	Size		step = Max(1, l->n / LOOKED_AT);
+	Size		seen = 0;
 	int			c = 1;
 
-	for (Size i = 0; i < l->n; i++)
+	/* in steps of all lengths: long values may come in some order */
+	for (Size i = 0; i < l->n; i += 1 + seen++ * 7919 % (2 * step))
 	{
 		CHECK_FOR_INTERRUPTS();
 		l->rows->fetch(l->rows->store, ws_entry_pointer(l->entries[i]), slot);
 		for (int k = 1; k < spec->ncols; k++)
 			found[k] += spec->cols[k].length == -1 && is_long(&spec->cols[k], slot);
 	}
-	while (c < spec->ncols && found[c] * SOME < l->n)
+	while (c < spec->ncols && found[c] * SOME < seen)
 		c++;
 	pfree(found);
 	return c;
