@@ -6,15 +6,15 @@ SET wtest.seed = '0.25';
 CREATE TYPE wtest.mood AS ENUM ('sad', 'ok', 'happy');
 ALTER TYPE wtest.mood ADD VALUE 'fine' BEFORE 'happy';
 CREATE TYPE wtest.pair AS (a int, b text);
-CREATE TYPE wtest.wide AS (dropped text, x bool, y numeric, z int8);
-ALTER TYPE wtest.wide DROP ATTRIBUTE dropped, ADD ATTRIBUTE later int2;
-CREATE TYPE wtest.deep AS (p wtest.pair, l int4[]);
-CREATE TYPE wtest.uuids AS (u uuid, n int);
-CREATE TYPE wtest.coded AS (c text COLLATE "C", n int);
-CREATE TYPE wtest.named AS (c text COLLATE "und-x-icu", n int);
-CREATE TYPE wtest.moody AS (m wtest.mood, n int);
-CREATE TYPE wtest.bare AS ();
-CREATE DOMAIN wtest.wider AS wtest.wide;
+CREATE TYPE wtest.row_wide AS (dropped text, x bool, y numeric, z int8);
+ALTER TYPE wtest.row_wide DROP ATTRIBUTE dropped, ADD ATTRIBUTE later int2;
+CREATE TYPE wtest.row_deep AS (p wtest.pair, l int4[]);
+CREATE TYPE wtest.row_uuids AS (u uuid, n int);
+CREATE TYPE wtest.row_coded AS (c text COLLATE "C", n int);
+CREATE TYPE wtest.row_named AS (c text COLLATE "und-x-icu", n int);
+CREATE TYPE wtest.row_moody AS (m wtest.mood, n int);
+CREATE TYPE wtest.row_bare AS ();
+CREATE DOMAIN wtest.row_wider AS wtest.row_wide;
 CREATE DOMAIN wtest.posint AS int CHECK (VALUE > 0);
 CREATE DOMAIN wtest.code AS text COLLATE "C";
 CREATE DOMAIN wtest.ints AS int4[];
@@ -107,15 +107,15 @@ INSERT INTO wtest.kinds (type, coll, expr, specials) VALUES
  ('jsonb', '', 'CASE i % 6 WHEN 0 THEN jsonb_build_object(''id'', r, ''kind'', i % 3) WHEN 1 THEN jsonb_build_object(''k'', i % 2 = 0, ''id'', r) WHEN 2 THEN jsonb_build_object(''name'', md5(r::text)) WHEN 3 THEN jsonb_build_object(substr(chr(97 + i / 6 % 26) || ''x'', 1, 1 + i % 4 / 2), r) WHEN 4 THEN jsonb_build_object(''a'', substr(''xyzx'', 1, 3 + i / 6 % 2), ''k'', r * 1e9) ELSE jsonb_build_object(''id'', jsonb_build_object(''k'', NULL, ''x'', r), ''k'', jsonb_build_array()) END', '{"{}", "{\"\": 1}", "{\"\": 1.0}", "{\"id\": null}", "{\"id\": {}}", "{\"id\": []}", "{\"é\": 1}", "{\"ID\": 1}"}'),
  ('wtest.pair', '', 'ROW(i % 5, substr(md5(r::text), 1, i % 9))::wtest.pair', '{"(,)", "(1,)", "(,a)", "(1,a)"}'),
  ('wtest.pair', '', 'ROW(((r - 0.5) * 4e9)::int, md5(i::text))::wtest.pair', '{"(,)", "(1,)", "(,a)", "(1,a)", "(-2147483648,)", "(2147483647,a)"}'),
- ('wtest.wide', '', 'ROW(r < 0.5, (r * 100)::numeric(5, 2), i % 9, NULL)::wtest.wide', '{"(,,,)", "(t,,,)", "(,1.0,,1)", "(,1.00,1,)", "(f,1.0,2,-1)", "(f,1.00,2,3)", "(t,NaN,,)"}'),
- ('wtest.wider', '', 'ROW(r < 0.5, (r * 100)::numeric(5, 2), i % 9, i % 5)::wtest.wide', '{"(,,,)", "(t,,,)", "(f,1.0,2,-1)", "(f,1.00,2,3)"}'),
- ('wtest.wide[]', '', 'ARRAY[ROW(r < 0.5, (r * 100)::numeric(5, 2), i % 9, i % 5)::wtest.wide, NULL]', ARRAY['{}', '{NULL}', '{"(t,,,)"}', '{"(t,,,)",NULL}', '{"(,,,)"}']),
- ('wtest.deep', '', 'ROW(ROW(i % 5, md5(r::text)), ARRAY[i, (r * 1000)::int])::wtest.deep', ARRAY['(,)', '("(,)",)', '("(1,)",{})', '(,"{1,2}")', '("(1,a)","{1,NULL}")', '("(1,a)",{1})', '(,{1})']),
- ('wtest.uuids', '', 'ROW(md5((i % 60)::text)::uuid, (r * 100)::int)::wtest.uuids', '{"(,)", "(,1)", "(00000000-0000-0000-0000-000000000000,)", "(ffffffff-ffff-ffff-ffff-ffffffffffff,1)"}'),
- ('wtest.coded', '', 'ROW(substr(md5(r::text), 1, i % 5) || repeat(md5(i::text), CASE WHEN i % 40 = 0 THEN 300 ELSE 0 END), (r * 100)::int)::wtest.coded', ARRAY['(,)', '(,1)', '("",1)', '("",)', '(a,)', '(a,-1)', '(a,1)', '(aaaaaaaaa,1)', '(aaaaaaaaa,)']),
- ('wtest.named', '', 'ROW(substr(md5(r::text), 1, i % 5), (r * 100)::int)::wtest.named', ARRAY['(,)', '(,1)', '("",1)', '(a,)', '(A,-1)', '(a,1)', '(é,1)', '(E,)']),
- ('wtest.moody', '', 'ROW((enum_range(NULL::wtest.mood))[1 + i % 4], (r * 100)::int)::wtest.moody', '{"(,)", "(sad,)", "(fine,1)", "(happy,)"}'),
- ('wtest.bare', '', 'ROW()::wtest.bare', '{"()"}'),
+ ('wtest.row_wide', '', 'ROW(r < 0.5, (r * 100)::numeric(5, 2), i % 9, NULL)::wtest.row_wide', '{"(,,,)", "(t,,,)", "(,1.0,,1)", "(,1.00,1,)", "(f,1.0,2,-1)", "(f,1.00,2,3)", "(t,NaN,,)"}'),
+ ('wtest.row_wider', '', 'ROW(r < 0.5, (r * 100)::numeric(5, 2), i % 9, i % 5)::wtest.row_wide', '{"(,,,)", "(t,,,)", "(f,1.0,2,-1)", "(f,1.00,2,3)"}'),
+ ('wtest.row_wide[]', '', 'ARRAY[ROW(r < 0.5, (r * 100)::numeric(5, 2), i % 9, i % 5)::wtest.row_wide, NULL]', ARRAY['{}', '{NULL}', '{"(t,,,)"}', '{"(t,,,)",NULL}', '{"(,,,)"}']),
+ ('wtest.row_deep', '', 'ROW(ROW(i % 5, md5(r::text)), ARRAY[i, (r * 1000)::int])::wtest.row_deep', ARRAY['(,)', '("(,)",)', '("(1,)",{})', '(,"{1,2}")', '("(1,a)","{1,NULL}")', '("(1,a)",{1})', '(,{1})']),
+ ('wtest.row_uuids', '', 'ROW(md5((i % 60)::text)::uuid, (r * 100)::int)::wtest.row_uuids', '{"(,)", "(,1)", "(00000000-0000-0000-0000-000000000000,)", "(ffffffff-ffff-ffff-ffff-ffffffffffff,1)"}'),
+ ('wtest.row_coded', '', 'ROW(substr(md5(r::text), 1, i % 5) || repeat(md5(i::text), CASE WHEN i % 40 = 0 THEN 300 ELSE 0 END), (r * 100)::int)::wtest.row_coded', ARRAY['(,)', '(,1)', '("",1)', '("",)', '(a,)', '(a,-1)', '(a,1)', '(aaaaaaaaa,1)', '(aaaaaaaaa,)']),
+ ('wtest.row_named', '', 'ROW(substr(md5(r::text), 1, i % 5), (r * 100)::int)::wtest.row_named', ARRAY['(,)', '(,1)', '("",1)', '(a,)', '(A,-1)', '(a,1)', '(é,1)', '(E,)']),
+ ('wtest.row_moody', '', 'ROW((enum_range(NULL::wtest.mood))[1 + i % 4], (r * 100)::int)::wtest.row_moody', '{"(,)", "(sad,)", "(fine,1)", "(happy,)"}'),
+ ('wtest.row_bare', '', 'ROW()::wtest.row_bare', '{"()"}'),
  ('tsvector', '', 'to_tsvector(''simple'', md5(r::text))', '{"", a, "a b"}'),
  ('oidvector', '', 'format(''%s %s'', i % 9, (r * 1000)::int)::oidvector', '{"", 1, "1 2"}');
 
