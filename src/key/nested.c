@@ -24,7 +24,7 @@
  *
  * Refused: elements without bytes (text under libc, enums); those that may be of any type (anyarray), and
  * rows that bring their own type along (record).  Fields without bytes end the key, if they are not the
- * first.  A value whose header says that it is of another type than the column has the key 0.
+ * first.  An array or a range whose header says that it is of another type than the column has the key 0.
  *-------------------------------------------------------------------------
  */
 #include "key/bits.h"
@@ -51,8 +51,9 @@ typedef struct Nested
 	char		align;			/* of elements */
 	TypeCacheEntry *range;		/* of the range type */
 	TupleDesc	desc;			/* of rows; */
-	int			nfields;		/* of these, as many as have bits */
-	WsKeyColumn *fields;		/* that are not dropped */
+	int			nfields;		/* of these, the first ones that are not dropped, as many as have bits */
+	WsKeyColumn *fields;
+	Oid		   *types;			/* of these */
 } Nested;
 
 /* ---- arrays ---- */
@@ -162,6 +163,29 @@ abbreviate_multirange(Datum value, SortSupport ssup)
 
 /* ---- composite types ---- */
 
+/* A field of another type than the column's ends the key: record_cmp raises an error if it comes that far. */
+static void
+put_fields(WsBits *b, const Nested *nested, HeapTuple row, TupleDesc desc)
+{
+	int			n = 0;
+
+	for (int i = 0; i < desc->natts && n < nested->nfields && b->left > 0; i++)
+	{
+		bool		isnull;
+		Datum		field;
+
+		if (TupleDescAttr(desc, i)->attisdropped)
+			continue;
+		if (TupleDescAttr(desc, i)->atttypid != nested->types[n])
+			break;
+		field = heap_getattr(row, i + 1, desc, &isnull);
+		ws_bits_put(b, isnull ? 1 : 0, 1);
+		if (!isnull)
+			ws_bits_put_part(b, &nested->fields[n], field);
+		n++;
+	}
+}
+
 static Datum
 abbreviate_composite(Datum value, SortSupport ssup)
 {
@@ -171,16 +195,17 @@ abbreviate_composite(Datum value, SortSupport ssup)
 	HeapTupleHeader header = (HeapTupleHeader) ws_bits_flat(value, &room);
 	HeapTupleData row = {.t_len = HeapTupleHeaderGetDatumLength(header), .t_data = header};
 
-	if (HeapTupleHeaderGetTypeId(header) == nested->type)
-		for (int i = 0; i < nested->nfields && b.left > 0; i++)
-		{
-			bool		isnull;
-			Datum		field = heap_getattr(&row, nested->fields[i].attno, nested->desc, &isnull);
+	if (likely(HeapTupleHeaderGetTypeId(header) == nested->type))
+		put_fields(&b, nested, &row, nested->desc);
+	else
+	{
+		/* which record_cmp compares all the same, if its fields are alike */
+		TupleDesc	desc = lookup_rowtype_tupdesc(HeapTupleHeaderGetTypeId(header),
+												  HeapTupleHeaderGetTypMod(header));
 
-			ws_bits_put(&b, isnull ? 1 : 0, 1);
-			if (!isnull)
-				ws_bits_put_part(&b, &nested->fields[i], field);
-		}
+		put_fields(&b, nested, &row, desc);
+		ReleaseTupleDesc(desc);
+	}
 	ws_bits_put_away(header, value, &room);
 	return UInt64GetDatum(b.key);
 }
@@ -247,6 +272,7 @@ find_fields(Nested *nested, Oid type)
 		return false;
 	nested->desc = lookup_rowtype_tupdesc_copy(type, -1);
 	nested->fields = palloc0(Min(nested->desc->natts, WS_KEY_BITS) * sizeof(WsKeyColumn));
+	nested->types = palloc0(Min(nested->desc->natts, WS_KEY_BITS) * sizeof(Oid));
 	for (int i = 0; i < nested->desc->natts && left > 0; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(nested->desc, i);
@@ -259,8 +285,7 @@ find_fields(Nested *nested, Oid type)
 		if (!OidIsValid(entry->cmp_proc) ||
 			!find_part(field, entry->cmp_proc, att->atttypid, att->attcollation))
 			break;
-		field->attno = att->attnum;
-		nested->nfields++;
+		nested->types[nested->nfields++] = att->atttypid;
 		left -= 1 + field->width * BITS_PER_BYTE;
 	}
 	return nested->nfields > 0;

@@ -23,14 +23,14 @@ fault('no upper bound comes first', FILE, 'ws_bits_put(b, upper->infinite ? 1 : 
 fault('exclusive upper bound last', FILE, 'ws_bits_put(b, upper->inclusive ? 1 : 0, 1);',
       'ws_bits_put(b, upper->inclusive ? 0 : 1, 1);', 'sql:types')
 fault('empty range like any', FILE, 'if (!empty)', 'if (true)', 'sql:types')
-fault('null field first', FILE, 'ws_bits_put(&b, isnull ? 1 : 0, 1);', 'ws_bits_put(&b, isnull ? 0 : 1, 1);',
+fault('null field first', FILE, 'ws_bits_put(b, isnull ? 1 : 0, 1);', 'ws_bits_put(b, isnull ? 0 : 1, 1);',
       'sql:types')
 fault('fields behind one without bits', FILE,
       '!find_part(field, entry->cmp_proc, att->atttypid, att->attcollation))\n\t\t\tbreak;',
       '!find_part(field, entry->cmp_proc, att->atttypid, att->attcollation))\n\t\t\tcontinue;', 'sql:types')
 fault('first field again', FILE,
-      'Datum		field = heap_getattr(&row, nested->fields[i].attno, nested->desc, &isnull);',
-      'Datum		field = heap_getattr(&row, nested->fields[0].attno, nested->desc, &isnull);', 'sql:types')
+      'field = heap_getattr(row, i + 1, desc, &isnull);',
+      'field = heap_getattr(row, 1, desc, &isnull);', 'sql:types')
 fault('dropped fields count', FILE, 'if (att->attisdropped)', 'if (false)', 'sql:types')
 FILE = 'key/jsonb.c'
 fault('empty jsonb array behind scalars', FILE,
