@@ -21,7 +21,7 @@ import time
 import results
 import tables
 from cluster import ClusterError
-from measure import Bench, HERE, Refused, plan_nodes
+from measure import SIDES, Bench, HERE, Refused, plan_nodes
 from pairs import Pairs, Query
 
 DATABASE = 'standard'
@@ -49,6 +49,7 @@ def options(parser, default_sets, sets):
     parser.add_argument('--pairs', type=int, help='of each query (default: 15 of the 22 queries, 3 of a report)')
     parser.add_argument('--most', type=int, default=15, metavar='N', help='of one below 1 (default %(default)s)')
     parser.add_argument('--no-baselines', action='store_true', help='compare with core alone')
+    parser.add_argument('--differing', action='store_true', help='only what has another plan with WiscSort')
     parser.add_argument('--max-seconds', type=int, metavar='N', help='begin no other query afterwards')
     parser.add_argument('--tools', metavar='FOLDER', help='where pip install --target has put tpchgen-cli and duckdb')
     parser.add_argument('--set', action='append', default=[], metavar='NAME=VALUE', help='for every session')
@@ -132,6 +133,15 @@ class StandardPairs(Pairs):
                 cur.execute(cell.select + ' LIMIT 0')
                 cell.columns = [column.name for column in cur.description]
         conn.close()
+
+    def same(self, cell):
+        """Whether both sides have one plan."""
+        self.load(cell)
+        sessions, result = {side: self.session(cell, side) for side in SIDES}, {}
+        self.plans(cell, sessions, result)
+        for conn in sessions.values():
+            conn.close()
+        return result['plans'] == 'same'
 
     # --- what is compared beside core -----------------------------------
 
@@ -281,6 +291,11 @@ def measured(args, pairs, make_cells, run, root):
         with pairs:
             run.update(results.place(pairs.server(), root, False))
             todo = make_cells(pairs.rows)
+            if args.differing:
+                same = [cell for cell in todo if pairs.same(cell)]
+                print('%d of %d have the same plan on both sides: %s'
+                      % (len(same), len(todo), ', '.join(cell.name for cell in same)), flush=True)
+                todo = [cell for cell in todo if cell not in same]
             for number, cell in enumerate(todo, 1):
                 if args.max_seconds and time.monotonic() - started > args.max_seconds:
                     break

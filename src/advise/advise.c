@@ -217,7 +217,7 @@ end_measuring(Advised *a, double trials)
 					rows->core / rows->rows);
 
 	if (a->input->sample != NULL &&
-		ws_try_sorts(a->input->sample, a->found, facts, minimal, trials, settings, lengthof(settings),
+		ws_try_sorts(a->input, a->found, facts, minimal, trials, settings, lengthof(settings),
 					 a->core, a->here))
 		return;
 

@@ -97,6 +97,7 @@ typedef struct WsMeasured
 	double		spool;			/* bytes of a spool */
 	Bitmapset  *twice;			/* columns that core's rows have a second time */
 	double		again;			/* bytes of these */
+	double		written;		/* bytes of temporary files, by the whole query */
 	void		(*take) (struct WsMeasured *measured, TupleTableSlot *slot);	/* each row, or NULL */
 	struct WsSample *sample;	/* its */
 } WsMeasured;
@@ -115,7 +116,7 @@ typedef struct WsSample WsSample;
 
 extern void ws_sample(WsMeasured *measured);
 extern void ws_sample_end(WsMeasured *measured);
-extern bool ws_try_sorts(const WsSample *sample, const WsFoundSort *found, const WsSortFacts *facts,
+extern bool ws_try_sorts(const WsMeasured *measured, const WsFoundSort *found, const WsSortFacts *facts,
 						 double longest, double seconds, const int *settings, int n, double *core,
 						 double *here);
 

@@ -206,6 +206,7 @@ void
 ws_run_measured(QueryDesc *desc)
 {
 	List	   *nodes = measured;
+	int64		before = pgBufferUsage.temp_blks_written;
 	ListCell   *lc;
 
 	ws_input_by_rows = true;
@@ -226,5 +227,6 @@ ws_run_measured(QueryDesc *desc)
 		WsMeasured *m = lfirst(lc);
 
 		ExecSetExecProcNode(m->node, m->real);
+		m->written = (double) (pgBufferUsage.temp_blks_written - before) * BLCKSZ;
 	}
 }

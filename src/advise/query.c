@@ -143,6 +143,7 @@ typedef struct Search
 	const PlanState *parent;
 	double		bound;
 	int			processes;
+	int			outside;		/* the same of the node above */
 	List	   *found;
 } Search;
 
@@ -224,18 +225,13 @@ passes_bound(const PlanState *node)
 	}
 }
 
-/* Is `node` the plan of one of the SubPlans of `parent`?  They are walked with its inputs. */
+/* Is `node` the plan of one of these SubPlans?  They are walked with the inputs of the node that has them. */
 static bool
-is_subplan(const PlanState *parent, const PlanState *node)
+is_plan_of(const List *subplans, const PlanState *node)
 {
 	ListCell   *lc;
 
-	if (parent == NULL)
-		return false;
-	foreach(lc, parent->initPlan)
-		if (((const SubPlanState *) lfirst(lc))->planstate == node)
-			return true;
-	foreach(lc, parent->subPlan)
+	foreach(lc, subplans)
 		if (((const SubPlanState *) lfirst(lc))->planstate == node)
 			return true;
 	return false;
@@ -247,8 +243,13 @@ search_node(PlanState *node, void *arg)
 	Search	   *search = arg;
 	Search		before = *search;
 
-	if (is_subplan(search->parent, node))
+	if (search->parent != NULL && is_plan_of(search->parent->subPlan, node))
 		search->bound = WS_NO_BOUND;
+	if (search->parent != NULL && is_plan_of(search->parent->initPlan, node))
+	{
+		search->bound = WS_NO_BOUND;
+		search->processes = search->outside;	/* the leader alone runs it */
+	}
 	if (IsA(node, SortState))
 		add_sort(search, node, WS_NODE_CORE);
 	else if (IsA(node, IncrementalSortState))
@@ -260,6 +261,7 @@ search_node(PlanState *node, void *arg)
 		search->bound = limit_of((const Limit *) node->plan);
 	else if (!passes_bound(node))
 		search->bound = WS_NO_BOUND;
+	search->outside = search->processes;
 	if (IsA(node, GatherState))
 		search->processes = ((const Gather *) node->plan)->num_workers + 1;
 	else if (IsA(node, GatherMergeState))
@@ -271,6 +273,7 @@ search_node(PlanState *node, void *arg)
 	search->parent = before.parent;
 	search->bound = before.bound;
 	search->processes = before.processes;
+	search->outside = before.outside;
 	return false;
 }
 
@@ -280,7 +283,7 @@ ws_find_sorts(QueryDesc *desc)
 {
 	List	   *rtable = desc->plannedstmt->rtable;
 	Bitmapset  *all = bms_add_range(NULL, 1, list_length(rtable));
-	Search		search = {.bound = WS_NO_BOUND, .processes = 1};
+	Search		search = {.bound = WS_NO_BOUND, .processes = 1, .outside = 1};
 
 	search.deparse = deparse_context_for_plan_tree(desc->plannedstmt,
 												   select_rtable_names_for_explain(rtable, all));

@@ -183,7 +183,7 @@ static void
 say_memory(ReturnSetInfo *result)
 {
 	const WsPageCache *cache = ws_page_cache();
-	const WsMemory *found = ws_memory_once(0);
+	const WsMemory *found = ws_memory_once(0, 0);
 	double		setting_bytes = (double) effective_cache_size * BLCKSZ;
 	char	   *hint = NULL;
 

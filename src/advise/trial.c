@@ -49,6 +49,7 @@ struct WsSample
 	Tuplestorestate *store;
 	WsMeasured	kept;
 	double		most;			/* bytes to be kept */
+	double		written;		/* bytes of temporary files, by the query, which may still be there */
 };
 
 /* Keeps a row, if there is room. */
@@ -72,8 +73,8 @@ ws_sample(WsMeasured *measured)
 	s->desc = ExecGetResultType(measured->node);
 	s->ops = ExecGetResultSlotOps(measured->node, NULL);
 	s->kept.unit = ws_spool_unit(s->desc);
-	/* where temporary files are limited, it has none */
-	s->most = ws_max_temp < 0 && temp_file_limit < 0 ? SAMPLE_BYTES : Min(SAMPLE_BYTES, work_mem * 512.0);
+	/* where temporary files are limited, it has none: a tuplestore takes four times a short row's bytes */
+	s->most = ws_max_temp < 0 && temp_file_limit < 0 ? SAMPLE_BYTES : Min(SAMPLE_BYTES, work_mem * 256.0);
 	s->store = tuplestore_begin_heap(false, false, work_mem);
 	measured->sample = s;
 	measured->take = take;
@@ -328,15 +329,15 @@ request_for(const WsRequest *r, Size memory, double part)
 	return request;
 }
 
-/* Could sorts with these `facts` write more than temporary files may have? */
+/* Could sorts with these `facts` write more than temporary files may have beside `written` bytes of others? */
 static bool
-over_limits(const WsSortFacts *facts)
+over_limits(const WsSortFacts *facts, double written)
 {
 	double		here = ws_forecast_here(facts, facts->request.memory).temp / 1024;
 	double		core = ws_forecast_core(facts, facts->request.memory).temp / 1024;
 
 	return (ws_max_temp >= 0 && here > ws_max_temp * LIMIT_SHARE) ||
-		(temp_file_limit >= 0 && Max(here, core) > temp_file_limit * LIMIT_SHARE);
+		(temp_file_limit >= 0 && Max(here, core) > (temp_file_limit - written / 1024) * LIMIT_SHARE);
 }
 
 /* That of the three turns. */
@@ -375,7 +376,7 @@ try_settings(const WsSample *s, const WsFoundSort *found, const WsSortFacts *fac
 
 		sample.rows = (double) rows;
 		sample.request = request_for(&facts->request, memory, part);
-		if (over_limits(&sample))
+		if (over_limits(&sample, s->written))
 		{
 			core[i] = i > 0 ? core[i - 1] : 1;
 			here[i] = i > 0 ? here[i - 1] : 1;
@@ -416,9 +417,10 @@ try_settings(const WsSample *s, const WsFoundSort *found, const WsSortFacts *fac
  * are those of the rows that core would sort, as minimal tuples.  Takes `seconds`, about.
  */
 bool
-ws_try_sorts(const WsSample *s, const WsFoundSort *found, const WsSortFacts *facts, double longest,
+ws_try_sorts(const WsMeasured *measured, const WsFoundSort *found, const WsSortFacts *facts, double longest,
 			 double seconds, const int *settings, int n, double *core, double *here)
 {
+	WsSample   *s = measured->sample;
 	int64		rows = (int64) s->kept.rows;
 	Size		pad = longest > s->kept.minimal / Max(s->kept.rows, 1) + 1 ? (Size) longest : 0;
 	int64		pilot = Min(rows, PILOT_ROWS);
@@ -426,6 +428,7 @@ ws_try_sorts(const WsSample *s, const WsFoundSort *found, const WsSortFacts *fac
 
 	if (rows < SAMPLE_LEAST)
 		return false;
+	s->written = measured->written;
 	took = try_settings(s, found, facts, pilot, 1, pad, settings, n, core, here);
 	rows = (int64) Min((double) rows, (double) pilot * seconds / Max(took * TURNS, 1e-6));
 	(void) try_settings(s, found, facts, Max(rows, pilot), rows < pilot ? 1 : TURNS, pad, settings, n, core,

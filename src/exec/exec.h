@@ -40,6 +40,7 @@ typedef struct WsSortState
 	ExprState  *offset;
 	Relation	rel;			/* whose rows stay in it, or NULL */
 	WsSort	   *sort;			/* NULL until the first row is asked for */
+	bool		empty;			/* there is none, because a rescan has found no rows */
 	WsTrack    *track;			/* NULL until then, too */
 	List	   *keys;			/* as texts, for a line of the log; NIL: not known yet */
 	WsFigures  *figures;		/* of the sort, as others may see them */

@@ -194,11 +194,24 @@ sort_input(WsSortState *state)
 	WsFigures  *figures;
 	WsSort	   *sort;
 	WsInput		input;
-	TupleTableSlot *slot;
+	TupleTableSlot *slot = NULL;
 
 	estate->es_direction = ForwardScanDirection;
 	if (first)
 		watch_sorts(state);
+	else
+	{
+		/* a subquery may find nothing time and again: then preparing a sort would be most of its time */
+		MemoryContextSwitchTo(old);
+		slot = ExecProcNode(outer);
+		state->empty = TupIsNull(slot);
+		if (state->empty)
+		{
+			estate->es_direction = direction;
+			return;
+		}
+		MemoryContextSwitchTo(estate->es_query_cxt);
+	}
 	state->request->wanted = rows_wanted(state);
 	ws_request_resolve(state->request, state->rel);
 	if (first && ws_track_sorts)
@@ -210,7 +223,8 @@ sort_input(WsSortState *state)
 	MemoryContextSwitchTo(sort->sorter->context);
 	ws_input_begin(&input, outer);
 	MemoryContextSwitchTo(old);
-	slot = ws_input_next(&input);
+	if (first)
+		slot = ws_input_next(&input);
 	ws_track_first_row(state->track);
 	for (; slot != NULL; slot = ws_input_next(&input))
 	{
@@ -243,14 +257,14 @@ exec_sort(CustomScanState *node)
 	TupleTableSlot *slot = node->ss.ss_ScanTupleSlot;
 	ProjectionInfo *projection = node->ss.ps.ps_ProjInfo;
 
-	if (unlikely(state->sort == NULL))
+	if (unlikely(state->sort == NULL) && !state->empty)
 		sort_input(state);
 
-	if (!ws_sort_get(state->sort,
-					 !ScanDirectionIsBackward(node->ss.ps.state->es_direction),
-					 slot))
+	if (state->sort == NULL ||
+		!ws_sort_get(state->sort, !ScanDirectionIsBackward(node->ss.ps.state->es_direction), slot))
 	{
-		ws_track_drained(state->track);
+		if (state->sort != NULL)
+			ws_track_drained(state->track);
 		ExecClearTuple(slot);
 		return projection != NULL ? ExecClearTuple(projection->pi_state.resultslot) : slot;
 	}
@@ -305,6 +319,9 @@ rescan_sort(CustomScanState *node)
 	uint64		sorted = state->request->wanted;
 	uint64		wanted;
 
+	if (state->empty && outer->chgParam == NULL)
+		ExecReScan(outer);
+	state->empty = false;
 	if (state->sort == NULL)
 		return;					/* ExecProcNode rescans the input if need be */
 

@@ -314,10 +314,11 @@ ws_spool_bytes(double rows, double width)
 
 /*
  * The bytes of a sort's files that the page cache can be expected to hold, for each of `sharers` processes
- * that sort parts of one input.  *bound is set to what it comes from, for EXPLAIN.
+ * that sort parts of one input.  What was found `still` microseconds ago, or later, holds.  *bound is set
+ * to what it comes from, for EXPLAIN.
  */
 static int64
-cache_found(int sharers, const char **bound)
+cache_found(int sharers, int64 still, const char **bound)
 {
 	const WsMemory *found;
 	int64		setting = (int64) ((double) effective_cache_size * BLCKSZ * SETTING_SHARE);
@@ -328,25 +329,26 @@ cache_found(int sharers, const char **bound)
 		*bound = "wiscsort.cache_size";
 		return (int64) ws_cache_size * 1024;
 	}
-	found = ws_memory_once(GetCurrentStatementStartTimestamp());
+	found = ws_memory_once(GetCurrentStatementStartTimestamp(), still);
 	memory = (int64) ((double) found->bytes * MEMORY_SHARE);
 	*bound = ws_memory_bound_name(setting <= memory ? WS_BOUND_NONE : found->bound);
 	return Min(setting, memory) / sharers;
 }
 
 /*
- * The bytes that a spool's file may have: of an input with more, all rows travel inside runs.  *bound is
- * set to what it comes from, or to NULL if the setting of the store decides.
+ * The bytes that a spool's file may have: of an input with more, all rows travel inside runs.  What was found
+ * `still` microseconds ago, or later, holds.  *bound is set to what it comes from, or to NULL if the setting of
+ * the store decides.
  */
 int64
-ws_spool_allowance(int sharers, const char **bound)
+ws_spool_allowance(int sharers, int64 still, const char **bound)
 {
 	*bound = NULL;
 	if (ws_record_store == WS_STORE_SPOOL || ws_record_store == WS_STORE_HEAP)
 		return PG_INT64_MAX;
 	if (ws_record_store == WS_STORE_INLINE)
 		return 0;
-	return cache_found(sharers, bound);
+	return cache_found(sharers, still, bound);
 }
 
 /*
@@ -383,7 +385,7 @@ find_allowance(WsRequest *r, Relation rel)
 	r->again_at = -1;
 	if (r->store == WS_KIND_KEYS)
 		return;
-	r->stays = STAYS * cache_found(r->sharers, &bound);
+	r->stays = STAYS * cache_found(r->sharers, WS_FOUND_STILL, &bound);
 	r->again_at = ws_debug_again;
 	/* a spool would be there a second time where the system cannot shorten its file from its beginning */
 	r->again = temp_file_limit < 0 && ws_record_store == WS_STORE_AUTO;
@@ -395,7 +397,7 @@ find_allowance(WsRequest *r, Relation rel)
 			return;
 		width = (double) RelationGetNumberOfBlocks(rel) * BLCKSZ / Max(rel->rd_rel->reltuples, 1);
 	}
-	r->found = ws_spool_allowance(r->sharers, &r->bound);
+	r->found = ws_spool_allowance(r->sharers, WS_FOUND_STILL, &r->bound);
 	r->allowance = ws_spool_bytes(ws_rows_taken_in(r->rows, (double) r->wanted), width) > (double) r->found ?
 		0 : r->found;
 }
@@ -413,7 +415,7 @@ ws_request_resolve(WsRequest *r, Relation rel)
 	r->cache = (int64) effective_cache_size * BLCKSZ;
 	if (r->store == WS_KIND_HEAP)
 	{
-		int64		memory = ws_memory_once(GetCurrentStatementStartTimestamp())->bytes;
+		int64		memory = ws_memory_once(GetCurrentStatementStartTimestamp(), WS_FOUND_STILL)->bytes;
 
 		r->cache = Min(r->cache, memory);
 	}

@@ -105,8 +105,11 @@ put_back(Ties *t, const Pair *pairs, WsEntry *group, Size n)
 
 	for (Size i = 0; i < n; i++)
 	{
-		if (t->tied && i > 0 && compare_pair_values(&pairs[i - 1], &pairs[i], t) != 0)
-			number++;
+		if (t->tied && i > 0)
+		{
+			CHECK_FOR_INTERRUPTS();
+			number += compare_pair_values(&pairs[i - 1], &pairs[i], t) != 0;
+		}
 		group[i] = ws_entry_make(number, pairs[i].pointer & WS_POINTER_MASK);
 	}
 }

@@ -8,8 +8,8 @@
  *
  * So such a column is left to the comparator, with what follows it, if the first rows say that
  *	  - there are values stored out of line, or compressed, in it, one in SOME at least;
- *	  - the bytes of the columns before it tell most rows apart.  Of n rows, d have a prefix that one
- *		before them has.  Then there are about n * n / 2d prefixes in all, and rows / that is how many
+ *	  - the values of the columns before it tell most rows apart.  Of n rows, d have values that one
+ *		before them has.  Then there are about n * n / 2d of these in all, and rows / that is how many
  *		rows have each: one at most.
  *
  * Measured: docs/decisions/55-columns-set-aside.md.  Memory: an entry for each of the first rows, in
@@ -18,6 +18,8 @@
  */
 #include "key/key.h"
 
+#include "common/hashfn.h"
+#include "fmgr.h"
 #include "miscadmin.h"
 
 #define SOME			32
@@ -46,8 +48,8 @@ long_column(const WsLearning *l)
 	Size		seen = 0;
 	int			c = 1;
 
-	/* in steps of all lengths: long values may come in some order */
-	for (Size i = 0; i < l->n; i += 1 + seen++ * 7919 % (2 * step))
+	/* in steps without an order: long values may come in one */
+	for (Size i = 0; i < l->n; i += 1 + murmurhash32((uint32) seen++) % (2 * step))
 	{
 		CHECK_FOR_INTERRUPTS();
 		l->rows->fetch(l->rows->store, ws_entry_pointer(l->entries[i]), slot);
@@ -60,24 +62,49 @@ long_column(const WsLearning *l)
 	return c;
 }
 
-/* Do the bytes of the first ncols columns tell most rows apart, of all that there will be? */
+/* A hash of a value's bytes. */
+static uint64
+hash_of_value(const WsKeyColumn *col, Datum value)
+{
+	const void *bytes = DatumGetPointer(value);
+	struct varlena *v;
+	uint64		hash;
+
+	if (col->byval)
+		return hash_bytes_extended((const unsigned char *) &value, sizeof(value), 0);
+	if (col->length >= 0)
+		return hash_bytes_extended(bytes, col->length, 0);
+	if (col->length == -2)
+		return hash_bytes_extended(bytes, (int) strlen(bytes), 0);
+	v = PG_DETOAST_DATUM_PACKED(value);
+	hash = hash_bytes_extended((const unsigned char *) VARDATA_ANY(v), (int) VARSIZE_ANY_EXHDR(v), 0);
+	if ((const void *) v != bytes)
+		pfree(v);
+	return hash;
+}
+
+/*
+ * Do the values of the first ncols columns tell most rows apart, of all that there will be?  Their prefixes
+ * need not: whoever looks at more of the key comes to the columns behind them no sooner.
+ */
 static bool
 tell_apart(const WsLearning *l, int ncols)
 {
-	WsKeySpec	first = *l->spec;
+	const WsKeyColumn *cols = l->spec->cols;
 	WsKeySlot  *slot = l->rows->make_slot(l->rows->store);
 	WsEntry    *entries = (WsEntry *) TYPEALIGN(64, palloc(l->n * sizeof(WsEntry) + 64));
 	Size		same = 0;
 
-	first.ncols = ncols;
 	for (Size i = 0; i < l->n; i++)
 	{
-		uint8		window[WS_PREFIX_BYTES];
+		uint64		hash = 0;
 
 		CHECK_FOR_INTERRUPTS();
 		l->rows->fetch(l->rows->store, ws_entry_pointer(l->entries[i]), slot);
-		ws_key_prefix_bytes(&first, slot->values, slot->isnull, window);
-		entries[i] = ws_key_window_entry(window, ws_entry_pointer(l->entries[i]));
+		for (int c = 0; c < ncols; c++)
+			hash = hash_combine64(hash, slot->isnull[cols[c].attno - 1] ? 0 :
+								  hash_of_value(&cols[c], slot->values[cols[c].attno - 1]));
+		entries[i] = ws_entry_make(hash, ws_entry_pointer(l->entries[i]));
 	}
 	l->sort(entries, l->n, l->vectorised);
 	for (Size i = 1; i < l->n; i++)
@@ -93,14 +120,11 @@ void
 ws_learn_aside(const WsLearning *l)
 {
 	WsKeySpec  *spec = l->spec;
-	int			c = 0;
-	int			most = 0;
+	int			c = 1;
 
-	while (most < spec->ncols && !ws_encoding_partial(spec->cols[most].encoding))
-		most++;
-	for (c = 1; c < spec->ncols && spec->cols[c].length != -1; c++)
-		;
-	if (most == 0 || c >= spec->ncols || (c = long_column(l)) > most || c == spec->ncols || !tell_apart(l, c))
+	while (c < spec->ncols && spec->cols[c].length != -1)
+		c++;
+	if (c >= spec->ncols || (c = long_column(l)) == spec->ncols || !tell_apart(l, c))
 		return;
 	for (; c < spec->ncols; c++)
 	{

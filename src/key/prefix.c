@@ -174,7 +174,7 @@ ws_key_entry(const WsKeySpec *spec, const Datum *values, const bool *isnull,
 	{
 		uint8		key[WS_BEGINNING + WS_BEHIND_CODE];
 
-		(void) ws_key_bytes(spec, values, isnull, 0, ws_beginnings_reach(spec->beginnings), key);
+		ws_key_bytes_behind(spec, 0, 0, values, isnull, ws_beginnings_reach(spec->beginnings), key);
 		return ws_entry_make(ws_beginnings_prefix(spec->beginnings, key), pointer);
 	}
 	if (spec->cols[0].encoding == WS_ENC_NUMERIC && likely(!isnull[spec->cols[0].attno - 1]))

@@ -27,7 +27,6 @@
 
 #define FILE_BYTES		(32 * 1024) /* of a file that is read, at most */
 #define UNLIMITED		PG_INT64_MAX
-#define STILL_TRUE		INT64CONST(10000)	/* microseconds */
 
 /* Reads a file, to its end or FILE_BYTES, as a string.  False if it cannot be read. */
 static bool
@@ -284,17 +283,18 @@ ws_memory_find(const char *root, WsMemory *found)
 
 /*
  * What ws_memory_find finds, looked up only where `statement`, the microsecond in which a statement began, is
- * later than that of the last look by more than STILL_TRUE: a sort may be executed thousands of times in one
- * statement, and there may be thousands of statements a second, each of which sorts so little that looking
- * would take a fourth of its time.  Always looked up for statement 0.  Valid until the next call.
+ * later than that of the last look by more than `still` microseconds: a sort may be executed thousands of
+ * times in one statement, and there may be thousands of statements a second, each of which sorts so little, or
+ * is only planned with the thought of a sort, that looking would take a fourth of its time.  Always looked up
+ * for statement 0.  Valid until the next call.
  */
 const WsMemory *
-ws_memory_once(int64 statement)
+ws_memory_once(int64 statement, int64 still)
 {
 	static WsMemory found;
 	static int64 looked_up = 0;
 
-	if (looked_up == 0 || statement < looked_up || statement - looked_up > STILL_TRUE)
+	if (looked_up == 0 || statement < looked_up || statement - looked_up > still)
 	{
 		ws_memory_find("", &found);
 		looked_up = statement;

@@ -155,7 +155,12 @@ typedef struct WsMemory
 } WsMemory;
 
 extern void ws_memory_find(const char *root, WsMemory *found);
-extern const WsMemory *ws_memory_once(int64 statement);
+
+/* For so many microseconds what was found is believed by a sort that begins, and by the planner. */
+#define WS_FOUND_STILL		INT64CONST(10000)
+#define WS_FOUND_LATELY		INT64CONST(1000000)
+
+extern const WsMemory *ws_memory_once(int64 statement, int64 still);
 extern const char *ws_memory_bound_name(WsMemoryBound bound);
 
 /* ---- dispose.c ---- */

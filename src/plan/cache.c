@@ -2,7 +2,8 @@
  * cache.c - how much page cache the planner counts on.
  *
  * The least of effective_cache_size and what the machine, its memory cgroups and the process's
- * limits have (os/memory.c).  Looked up at most once a statement, and every 10 ms.
+ * limits have (os/memory.c).  Looked up at most once a statement, and once a second: a sort that begins
+ * looks again.
  *-------------------------------------------------------------------------
  */
 #include "plan/plan.h"
@@ -16,7 +17,7 @@ const WsPageCache *
 ws_page_cache(void)
 {
 	static WsPageCache cache;
-	const WsMemory *found = ws_memory_once(GetCurrentStatementStartTimestamp());
+	const WsMemory *found = ws_memory_once(GetCurrentStatementStartTimestamp(), WS_FOUND_LATELY);
 	double		setting = (double) effective_cache_size * BLCKSZ;
 
 	cache.bytes = Min(setting, (double) found->bytes);

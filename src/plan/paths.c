@@ -325,5 +325,6 @@ ws_install_planner_hooks(void)
 	create_upper_paths_hook = replace_sorts;
 	ws_install_finish_hook();
 	ws_install_join_hook();
+	ws_install_lookup_hook();
 	ws_install_why_hooks();
 }

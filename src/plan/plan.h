@@ -128,6 +128,9 @@ extern void ws_planned_for(bool before);
 extern void ws_keep_early_paths(PlannerInfo *root, RelOptInfo *rel);
 extern void ws_install_join_hook(void);
 
+/* ---- lookups.c ---- */
+extern void ws_install_lookup_hook(void);
+
 /* ---- shape.c ---- */
 
 /* How many rows a LIMIT above can ask for, where that is not a number. */
@@ -140,6 +143,7 @@ extern double ws_inherited_bound(PlannerInfo *root);
 extern bool ws_bound_is_cores(double bound, Oid sortop, Oid collation, double rows, int width);
 extern bool ws_bound_leaves(double bound, List *pathkeys, double rows, int width);
 extern bool ws_keys_alone(const Path *input, List *pathkeys);
+extern double ws_correlation(Oid relid, AttrNumber column);
 extern const char *ws_again_refusal(PlannerInfo *root, Relids relids);
 extern const char *ws_spool_refusal(const Path *input, List *pathkeys);
 extern const char *ws_table_refusal(const Path *input, List *pathkeys, WsTieKeys ties, const RelOptInfo *rel,

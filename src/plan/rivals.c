@@ -94,7 +94,8 @@ ws_presorted_refusal(PlannerInfo *root, RelOptInfo *rel, List *paths, List *path
 		if (presorted == 0)
 			continue;
 		ordered = is_in_table_order(root, path);
-		if (whole && ordered)
+		/* unless it is read to its end for the sake of a few rows that are found otherwise */
+		if (whole && ordered && INDEX_SHARE * path->total_cost < cost)
 			return "an index delivers the rows in the order of the table";
 		if (partly && (whole || enable_incremental_sort))
 			return "an index delivers the rows in order, and perhaps only the first are read";

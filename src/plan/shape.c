@@ -33,10 +33,10 @@
 #include "utils/spccache.h"
 #include "utils/syscache.h"
 
-/* What a row takes in tuplesort's memory beside its data: SortTuple, chunk, header. */
-#define TUPLESORT_OVERHEAD	(24 + 16 + 16)
+/* What a row takes in tuplesort's memory beside its data: SortTuple, header, chunk, or what is like it. */
+#define TUPLESORT_OVERHEAD	(24 + 16 + Min(WS_CORE_CHUNK, 16))
 
-/* What it takes in all if it is one value that is passed by value: SortTuple. */
+/* The same of a value that is sorted alone: SortTuple. */
 #define TUPLESORT_VALUE		24
 
 /*
@@ -57,7 +57,7 @@ sort_bytes(double rows, int width)
 /*
  * Is a sort of `rows` rows of `width` bytes large enough to be considered at
  * all (wiscsort.threshold)?  enable_sort discourages this kind of sort as well.  Of rows that are an `only`
- * value, which is passed by value, core holds more in the same memory.
+ * value core holds more in the same memory, if it sorts such values alone.
  */
 bool
 ws_sort_considered(double rows, int width, const Node *only)
@@ -67,8 +67,13 @@ ws_sort_considered(double rows, int width, const Node *only)
 
 	if (!ws_enable || !enable_sort)
 		return false;
-	if (ws_threshold < 0 && only != NULL && get_typbyval(exprType(only)))
-		bytes = TUPLESORT_VALUE;
+	if (ws_threshold < 0 && only != NULL)
+	{
+		if (get_typbyval(exprType(only)))
+			bytes = TUPLESORT_VALUE;
+		else if (WS_CORE_SORTS_ANY_DATUM)
+			bytes = TUPLESORT_VALUE + (PG_VERSION_NUM < 180000 ? MAXALIGN(width) + WS_CORE_CHUNK : 0);
+	}
 	return ws_debug_force || rows * bytes > threshold * 1024;
 }
 
@@ -255,7 +260,7 @@ spool_shape(const Path *input, List *pathkeys)
 	s.store = ws_keys_alone(input, pathkeys) ? WS_KIND_KEYS : WS_KIND_SPOOL;
 	if (s.store == WS_KIND_SPOOL)
 		s.spool = ws_spool_bytes(input->rows, input->pathtarget->width);
-	allowance = ws_spool_allowance(input->parallel_workers + 1, &bound);
+	allowance = ws_spool_allowance(input->parallel_workers + 1, WS_FOUND_LATELY, &bound);
 	if (allowance < PG_INT64_MAX)
 		s.allowance = (double) allowance;
 	/* who says how much the page cache holds is believed */
@@ -268,11 +273,11 @@ spool_shape(const Path *input, List *pathkeys)
  * How far the order of a column follows that of the rows in the table, from 0 to
  * 1, as ANALYZE found it.
  */
-static double
-correlation(Oid relid, const Var *column)
+double
+ws_correlation(Oid relid, AttrNumber column)
 {
-	HeapTuple	tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(relid),
-										Int16GetDatum(column->varattno), BoolGetDatum(false));
+	HeapTuple	tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(relid), Int16GetDatum(column),
+										BoolGetDatum(false));
 	AttStatsSlot slot;
 	double		result = 0;
 
@@ -300,7 +305,7 @@ heap_shape(const Path *input, List *pathkeys, WsTieKeys ties, const RelOptInfo *
 	s.row = ws_spool_bytes(1, rel->reltarget->width);
 	s.table = (double) rel->pages * BLCKSZ;
 	/* of the first key; the others count as in btcostestimate */
-	s.ordered = correlation(relid, lsecond_node(Var, input->pathtarget->exprs)) *
+	s.ordered = ws_correlation(relid, lsecond_node(Var, input->pathtarget->exprs)->varattno) *
 		(list_length(pathkeys) > 1 ? 0.75 : 1);
 	/* who asks for it gets it where a spool would be better than core */
 	s.asked = ws_record_store == WS_STORE_HEAP;

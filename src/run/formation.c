@@ -290,10 +290,7 @@ ws_formation_turn(WsFormation *f)
 	next_piece(f);
 }
 
-/*
- * Lets the IndexMap grow, for which its entries may have to move.  False if there is no more
- * memory, or address space.
- */
+/* Lets the IndexMap grow, for which entries may move.  False if there is no more memory, or address space. */
 static bool
 grow(WsFormation *f)
 {
@@ -465,7 +462,7 @@ ws_formation_flush(WsFormation *f)
 	/* runs are numbered as they are begun: those of older pieces first */
 	if (!ws_key_tells_all(f->spec))
 		empty_others(f);
-	submit_piece(f, p, true);
+	submit_piece(f, p, false); /* the backend writes it: only that sees interrupts */
 	empty_all(f);
 }
 
@@ -572,9 +569,13 @@ ws_formation_end(WsFormation *f, bool whole, Size reading)
 	}
 	else
 	{
+		whole &= f->current > 0 && !f->in_order;
 		for (int i = 0; i <= f->current; i++)
-			finish_piece(f, piece(f, i));
-		if (whole && f->current > 0 && !f->in_order)
+			if (whole)			/* what settling each of them finds would be lost */
+				(void) ws_helper_wait(f->helper, &piece(f, i)->chore);
+			else
+				finish_piece(f, piece(f, i));
+		if (whole)
 		{
 			ws_sort_entries(map->entries, map->count, f->vectorised);
 			settle(f, map->entries, map->count);

@@ -107,6 +107,7 @@ make_order(WsRowsIn *in, const WsRun *runs, const WsBlockStart *starts, uint32 n
 	WsBlockStart *mine;
 	Size		blocks = 0;
 	uint32		n = 0;
+	Run		   *r = NULL;
 
 	for (int i = 0; i < in->nruns; i++)
 	{
@@ -117,21 +118,23 @@ make_order(WsRowsIn *in, const WsRun *runs, const WsBlockStart *starts, uint32 n
 	qsort(by_number, in->nruns, sizeof(WsRun *), compare_numbers);
 	for (uint32 i = 0; i < nstarts; i++)
 	{
-		const WsRun key = {.number = starts[i].run};
-		const WsRun *wanted = &key;
-		const WsRun **found = bsearch(&wanted, by_number, in->nruns, sizeof(WsRun *), compare_numbers);
+		/* those of a run follow one another */
+		if (i == 0 || starts[i].run != starts[i - 1].run)
+		{
+			const WsRun key = {.number = starts[i].run};
+			const WsRun *wanted = &key;
+			const WsRun **found = bsearch(&wanted, by_number, in->nruns, sizeof(WsRun *), compare_numbers);
 
-		Run		   *r;
-
-		if (found == NULL)
+			r = found != NULL ? &in->runs[*found - runs] : NULL;
+		}
+		if (r == NULL)
 			continue;
-		r = &in->runs[*found - runs];
 		/* counted here for once */
 		r->units[r->ordered] = starts[i].unit;
 		if (r->ordered++ == 0)
 			continue;
 		mine[n] = starts[i];
-		mine[n++].run = (uint32) (*found - runs);
+		mine[n++].run = (uint32) (r - in->runs);
 	}
 	in->stats->blocks += n;
 	if (in->method != WS_READ_ORDER)

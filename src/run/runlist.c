@@ -58,13 +58,21 @@ starts_drop(WsFormation *f, const WsRun *runs, int n)
 {
 	uint32	   *numbers = palloc(Max(n, 1) * sizeof(uint32));
 	uint32		left = 0;
+	bool		dropped = false;
 
 	for (int i = 0; i < n; i++)
 		numbers[i] = runs[i].number;
 	qsort(numbers, n, sizeof(uint32), compare_uint32);
 	for (uint32 i = 0; i < f->nstarts; i++)
-		if (bsearch(&f->starts[i].run, numbers, n, sizeof(uint32), compare_uint32) == NULL)
-			f->starts[left++] = f->starts[i];
+	{
+		const WsBlockStart *start = &f->starts[i];
+
+		/* those of a run follow one another */
+		if (i == 0 || start->run != start[-1].run)
+			dropped = bsearch(&start->run, numbers, n, sizeof(uint32), compare_uint32) != NULL;
+		if (!dropped)
+			f->starts[left++] = *start;
+	}
 	f->nstarts = left;
 	pfree(numbers);
 }

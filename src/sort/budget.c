@@ -18,7 +18,7 @@
  *								64 kB 12.6 s.)  Or what was asked for, W/8 at most.
  *				write buffer	W/16: a block at least, 1 MB at most
  *				arenas			two with a helper, which share the rest; of each so much goes to
- *								entries as such rows have beside them
+ *								entries as such rows have beside them, a sixteenth at least
  *
  * Fixed structures take a few kB beside it.
  *
@@ -31,6 +31,9 @@
 #include "run/run.h"
 
 #define KB				((Size) 1024)
+
+/* Of an arena's memory, the part that is for entries at least. */
+#define ENTRIES_LEAST	16
 #define CLAMP(x, low, high)		Max((Size) (low), Min((Size) (x), (Size) (high)))
 
 /* A block of `asked` bytes as far as `memory` bytes allow it. */
@@ -96,6 +99,8 @@ ws_budget_rows(const WsBudget *budget, Size row, Size entry, bool helped)
 	b.arenas = helped ? WS_ARENAS : 1;
 	share = b.merging / b.arenas;
 	b.arena = (Size) ((double) share * (double) row / (double) Max(row + entry, 1));
+	/* later rows may be much narrower, and then entries are what there is not enough room for */
+	b.arena = Min(b.arena, share - share / ENTRIES_LEAST);
 	b.entries = (share - b.arena) * b.arenas;
 	return b;
 }

@@ -5,9 +5,10 @@
  * and counted when the node ends: one lock for each node.  While a sort runs, its figures are in a slot of
  * the shared memory, if there is one, where each row costs one store.
  *
- * The query's memory tells when it goes although the node has not ended: that is how a sort is known to
- * be aborted, and its slot free again.  Of what the sort has done by then only its temporary files are
- * still known.
+ * A sort is known to be aborted, and its slot free again, when its resource owner goes, or the query's memory,
+ * although the node has not ended.  The memory alone would be too late: that of a query in a function stays
+ * until ROLLBACK, and that of a cursor which fails in a savepoint until the transaction ends.  Of what the
+ * sort has done by then only its temporary files are still known.
  *
  * Memory bound: about 700 bytes for each node that sorts.
  *-------------------------------------------------------------------------
@@ -18,10 +19,12 @@
 #include <sys/resource.h>
 
 #include "guc.h"
+#include "lib/ilist.h"
 #include "miscadmin.h"
 #include "sort/budget.h"
 #include "storage/proc.h"
 #include "utils/memutils.h"
+#include "utils/resowner.h"
 #include "utils/timestamp.h"
 
 /* Of the system's blocks, in which it counts what a process has read, so many are one of ours. */
@@ -36,6 +39,8 @@ struct WsTrack
 	WsWatch		watch;
 	WsFigures	own;			/* while there is no slot */
 	MemoryContextCallback callback;
+	dlist_node	node_of_live;
+	ResourceOwner owner;		/* of the sort that runs */
 	WsShared   *shared;			/* NULL: nothing is counted */
 	WsSlot	   *slot;			/* or NULL */
 	WsStatKey	key;
@@ -50,6 +55,8 @@ struct WsTrack
 	int64		device;			/* blocks of the system that had been read when the input ended, or -1 */
 	int64		counts[WS_COUNTS];	/* of sorts that have ended */
 };
+
+static dlist_head live = DLIST_STATIC_INIT(live);	/* whose nodes have not ended */
 
 static void
 release_slot(WsTrack *t)
@@ -68,12 +75,13 @@ finish(WsTrack *t)
 	if (!t->open)
 		return;
 	t->open = false;
+	dlist_delete(&t->node_of_live);
 	release_slot(t);
 	if (t->shared != NULL && t->counts[WS_SORTS] + t->counts[WS_ABORTED] > 0)
 		ws_stat_add(t->shared, &t->key, t->counts);
 }
 
-/* The memory of the query goes. */
+/* The memory of the query goes, or what it has been working with. */
 static void
 forget(void *arg)
 {
@@ -87,6 +95,26 @@ forget(void *arg)
 	finish(t);
 }
 
+/* Sorts whose owner is released by an abort have ended. */
+static void
+owner_goes(ResourceReleasePhase phase, bool commits, bool top_level, void *arg)
+{
+	dlist_mutable_iter iter;
+
+	if (phase != RESOURCE_RELEASE_AFTER_LOCKS)
+		return;
+	dlist_foreach_modify(iter, &live)
+	{
+		WsTrack    *t = dlist_container(WsTrack, node_of_live, iter.cur);
+
+		if (!t->sorting || t->owner != CurrentResourceOwner)
+			continue;
+		t->owner = NULL;
+		if (!commits)
+			forget(t);
+	}
+}
+
 /*
  * Prepares for the sorts of node number `node` of a query, whose identifier is `query` or 0, in
  * CurrentMemoryContext, which is the query's.
@@ -94,8 +122,12 @@ forget(void *arg)
 WsTrack *
 ws_track_create(int64 query, int node)
 {
+	static bool registered = false;
 	WsTrack    *t = palloc0(sizeof(WsTrack));
 
+	if (!registered)
+		RegisterResourceReleaseCallback(owner_goes, NULL);
+	registered = true;
 	t->watch.figures = &t->own;
 	t->watch.disk_limit = -1;
 	t->key.database = MyDatabaseId;
@@ -108,6 +140,7 @@ ws_track_create(int64 query, int node)
 	t->callback.func = forget;
 	t->callback.arg = t;
 	MemoryContextRegisterResetCallback(CurrentMemoryContext, &t->callback);
+	dlist_push_head(&live, &t->node_of_live);
 	return t;
 }
 
@@ -133,6 +166,7 @@ ws_track_begin(WsTrack *t, double expected)
 	WsSlot	   *slot;
 
 	t->sorting = true;
+	t->owner = CurrentResourceOwner;
 	t->stage = WS_STAGE_INPUT;
 	t->since = GetCurrentTimestamp();
 	t->device = -1;

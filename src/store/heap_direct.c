@@ -110,6 +110,17 @@ release_mappings(void *arg)
 	}
 }
 
+/* Are direct reads of this table refused, whatever the settings? */
+bool
+ws_direct_refused(Relation rel)
+{
+	struct rlimit limit;
+
+	/* where address space is limited, it is not for a whole table */
+	return rel->rd_rel->relpersistence == RELPERSISTENCE_TEMP || ws_direct_io() ||
+		(getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY);
+}
+
 /*
  * Prepares direct reads of `rel`, which stays open and locked.  Allocates in
  * CurrentMemoryContext, whose reset undoes it.  Returns NULL where direct
@@ -118,12 +129,9 @@ release_mappings(void *arg)
 WsDirect *
 ws_direct_create(Relation rel)
 {
-	struct rlimit limit;
 	WsDirect   *d;
 
-	/* where address space is limited, it is not for a whole table */
-	if (rel->rd_rel->relpersistence == RELPERSISTENCE_TEMP || ws_direct_io() ||
-		(getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY))
+	if (ws_direct_refused(rel))
 		return NULL;
 	d = palloc0(sizeof(WsDirect));
 	d->rel = rel;

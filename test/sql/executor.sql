@@ -21,6 +21,10 @@ SELECT x FROM generate_series(0, 4) x WHERE 38 = ANY (SELECT k FROM (SELECT k FR
 SELECT wtest.compare('SELECT x, id FROM generate_series(1, 5) x CROSS JOIN LATERAL (SELECT id FROM wtest.big WHERE k % 7 < x ORDER BY k, id OFFSET 0) s') AS changed,
        wtest.compare('SELECT x, id FROM generate_series(1, 5) x CROSS JOIN LATERAL (SELECT id FROM wtest.big ORDER BY k, id OFFSET 0) s') AS unchanged,
        wtest.compare('SELECT x, y, id FROM generate_series(1, 3) x CROSS JOIN LATERAL (SELECT y, t.id FROM generate_series(1, 3) y CROSS JOIN LATERAL (SELECT id FROM wtest.e WHERE k % 3 < x AND id % 5 < y ORDER BY k, id OFFSET 0) t ORDER BY y DESC, t.id OFFSET 0) s') AS nested;
+-- Some of them find no rows: at first, between others, twice, and at last.
+SELECT wtest.compare('SELECT x, id FROM unnest(ARRAY[-1, 5, -1, -1, NULL, 3, 5, -1]) x CROSS JOIN LATERAL (SELECT id FROM wtest.big WHERE k % 7 < x ORDER BY k, id OFFSET 0) s') AS no_rows,
+       wtest.compare('SELECT x, y, id FROM unnest(ARRAY[5, -1, 3]) x CROSS JOIN LATERAL (SELECT y, t.id FROM generate_series(1, 2) y CROSS JOIN LATERAL (SELECT id FROM wtest.e WHERE k % 7 < x ORDER BY k, id OFFSET 0) t OFFSET 0) s') AS again_none,
+       wtest.compare('SELECT x, ARRAY(SELECT id FROM wtest.big WHERE k % 7 < x ORDER BY k DESC, id OFFSET 100) FROM unnest(ARRAY[5, -1, 3, -1, 6]) x') AS arrays;
 RESET enable_material;
 RESET enable_mergejoin;
 RESET enable_memoize;

@@ -341,6 +341,20 @@ def limited():
     check(ours < 0.1 * all_of_it, 'max_temp limits trials', (ours, all_of_it))
     both = written('temp_file_limit')
     check(both < 0.1 * all_of_it, 'so does temp_file_limit', (both, all_of_it))
+    cur.execute('CREATE TABLE short_rows AS SELECT hashint4(i) AS i FROM generate_series(1, 300000) i')
+    cur.execute("ANALYZE short_rows; SET work_mem = '16MB'; SET temp_file_limit = '1MB'")
+    equal(error(cur, "SELECT wiscsort.advise('SELECT i FROM short_rows ORDER BY i', true)")[0], None,
+          'short rows that are kept for trials take no temporary file')
+    # most of the limit is taken by the query's own sort
+    least, most = 1, 4096
+    query = 'SELECT count(p) FROM (SELECT * FROM t ORDER BY p OFFSET 0) s'
+    while most - least > 1:
+        middle = (least + most) // 2
+        cur.execute("SET temp_file_limit = '%dkB'" % (middle * 64))
+        least, most = (least, middle) if error(cur, query)[0] is None else (middle, most)
+    cur.execute("SET temp_file_limit = '%dkB'" % (most * 64 + 64))
+    equal(error(cur, "SELECT wiscsort.advise('%s', true)" % query)[0], None, 'a limit that the query just meets')
+    cur.execute('RESET temp_file_limit; DROP TABLE short_rows')
 
 
 def why():

@@ -7,14 +7,17 @@ from common import check, healthy, in_turn, rows, session, uses
 
 ROWS = 5000
 LONG = "(SELECT string_agg(md5(i::text || j), '') FROM generate_series(1, 80 + i % 3) j)"
-# The bytes of `k` are enough, but for a row in a thousand; of `few` they are not.  `mixed` has a long value now and then.
+# `k`, `bill` and `person` tell rows apart, but for a row in a thousand, though not by their first bytes; `few` does not.
+# `mixed` has a long value now and then.
 MAKE = """
 CREATE TABLE x AS SELECT i, CASE WHEN i %% 1000 > 0 THEN hashint8(i) END AS k, i %% 40 AS few,
     md5(i::text) COLLATE "C" AS code, hashint4(i) AS n,
+    ('INV-2024-' || lpad((i * 7919 %% %d)::text, 6, '0')) COLLATE "C" AS bill,
+    ('p' || i * 7919 %% %d) COLLATE "en-x-icu" AS person,
     CASE WHEN i %% 7 > 0 THEN doc END AS doc, CASE WHEN i %% 7 > 0 THEN doc END COLLATE "C" AS c,
     jsonb_build_object('a', doc) AS j, ARRAY[doc, code] AS a, doc::bytea AS b,
     CASE WHEN i %% 20 = 0 THEN doc ELSE code END AS mixed, CASE WHEN i < %d THEN code ELSE doc END AS late
-FROM (SELECT i, left(md5((i / 3)::text), 20) AS code, %s AS doc FROM generate_series(1, %d) i) s""" % (ROWS * 3 // 4, LONG, ROWS)
+FROM (SELECT i, left(md5((i / 3)::text), 20) AS code, %s AS doc FROM generate_series(1, %d) i) s""" % (ROWS, ROWS, ROWS * 3 // 4, LONG, ROWS)
 COLUMNS = ['doc', 'c', 'j', 'a', 'b', 'mixed', 'late']
 SETTINGS = [{'wiscsort.record_store': 'spool'}, {'wiscsort.record_store': 'inline'}, {'wiscsort.record_store': 'heap'},
             {'wiscsort.record_store': 'spool', 'work_mem': '256kB', 'wiscsort.sort_threads': '0'}]
@@ -38,7 +41,8 @@ def same_rows(cluster):
     core = common.core(cluster, work_mem='64MB')
     for turn, column in enumerate(COLUMNS):
         for order in ('k, {}, i', 'k DESC, {} DESC, i', 'k NULLS FIRST, {} NULLS FIRST, n DESC, i', 'few, {}, i',
-                      'code, {} DESC NULLS LAST, i', 'code, n, {}, i', 'k, few, code, {}, i'):
+                      'code, {} DESC NULLS LAST, i', 'code, n, {}, i', 'k, few, code, {}, i', 'bill, {}',
+                      'person DESC, {}'):
             sql = 'SELECT i, md5(%s::text) FROM x ORDER BY %s' % (column, order.format(column))
             wanted = rows(core, sql)
             for settings in in_turn(SETTINGS, turn, 2):
@@ -58,7 +62,7 @@ def read_when_needed(cluster):
     """Values that core does not read are not read."""
     core = common.core(cluster)
     for column in COLUMNS[:-1]:
-        for order in ('k, {}', 'k DESC, {} DESC', 'code, n, {}, i'):
+        for order in ('k, {}', 'k DESC, {} DESC', 'code, n, {}, i', 'bill, {}', 'person, {} DESC'):
             sql = 'SELECT * FROM x ORDER BY ' + order.format(column)
             least = blocks(core, sql)
             for settings in SETTINGS:

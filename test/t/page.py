@@ -83,6 +83,10 @@ def pages():
         check('Nothing has been counted yet.' in page and '//' not in page, 'without sorts it says so, and there is no URL')
         cur.execute('CREATE TABLE t AS SELECT i, hashint8(i) AS k, md5(i::text) AS m FROM generate_series(1, 20000) i;'
                     ' ANALYZE; CREATE ROLE %s; GRANT SELECT ON t TO PUBLIC' % ROLE)
+        # a function whose arguments fit better than those of PostgreSQL's own is not called
+        cur.execute("CREATE FUNCTION public.trap(json, wiscsort.stat) RETURNS json LANGUAGE plpgsql AS"
+                    " $$ BEGIN RAISE 'trapped'; END $$;"
+                    ' CREATE AGGREGATE public.json_agg(wiscsort.stat) (SFUNC = public.trap, STYPE = json)')
         history = os.path.join(cluster.dir, 'history')
         make(cluster, cluster.dir, '--history', history)
         for store in ('spool', 'heap', 'inline'):

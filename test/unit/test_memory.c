@@ -155,20 +155,20 @@ looks_once(void)
 {
 	struct rlimit limit = {(rlim_t) MB, RLIM_INFINITY};
 	struct rlimit before;
-	int64		first = ws_memory_once(1000000)->bytes;
+	int64		first = ws_memory_once(1000000, WS_FOUND_STILL)->bytes;
 	int64		soon;
 	int64		later;
 
 	(void) getrlimit(RLIMIT_AS, &before);
 	limit.rlim_max = before.rlim_max;
 	(void) setrlimit(RLIMIT_AS, &limit);
-	soon = ws_memory_once(1000000 + STILL_TRUE)->bytes;
-	later = ws_memory_once(1000000 + STILL_TRUE + 1)->bytes;
+	soon = ws_memory_once(1000000 + WS_FOUND_STILL, WS_FOUND_STILL)->bytes;
+	later = ws_memory_once(1000000 + WS_FOUND_STILL + 1, WS_FOUND_STILL)->bytes;
 	(void) setrlimit(RLIMIT_AS, &before);
 	CHECK(first > 0 && soon == first, "soon: " INT64_FORMAT ", first " INT64_FORMAT, soon, first);
 	CHECK(later == 0, "later: " INT64_FORMAT, later);
-	CHECK(ws_memory_once(1000000)->bytes > 0, "a clock that was set back");
-	CHECK(ws_memory_once(0)->bytes > 0, "no statement");
+	CHECK(ws_memory_once(1000000, WS_FOUND_STILL)->bytes > 0, "a clock that was set back");
+	CHECK(ws_memory_once(0, WS_FOUND_STILL)->bytes > 0, "no statement");
 }
 
 int
