@@ -63,21 +63,21 @@ long_column(const WsLearning *l)
 }
 
 /* A hash of a value's bytes. */
-static uint64
+static uint32
 hash_of_value(const WsKeyColumn *col, Datum value)
 {
 	const void *bytes = DatumGetPointer(value);
 	struct varlena *v;
-	uint64		hash;
+	uint32		hash;
 
 	if (col->byval)
-		return hash_bytes_extended((const unsigned char *) &value, sizeof(value), 0);
+		return hash_bytes((const unsigned char *) &value, sizeof(value));
 	if (col->length >= 0)
-		return hash_bytes_extended(bytes, col->length, 0);
+		return hash_bytes(bytes, col->length);
 	if (col->length == -2)
-		return hash_bytes_extended(bytes, (int) strlen(bytes), 0);
+		return hash_bytes(bytes, (int) strlen(bytes));
 	v = PG_DETOAST_DATUM_PACKED(value);
-	hash = hash_bytes_extended((const unsigned char *) VARDATA_ANY(v), (int) VARSIZE_ANY_EXHDR(v), 0);
+	hash = hash_bytes((const unsigned char *) VARDATA_ANY(v), (int) VARSIZE_ANY_EXHDR(v));
 	if ((const void *) v != bytes)
 		pfree(v);
 	return hash;
@@ -97,12 +97,12 @@ tell_apart(const WsLearning *l, int ncols)
 
 	for (Size i = 0; i < l->n; i++)
 	{
-		uint64		hash = 0;
+		uint32		hash = 0;
 
 		CHECK_FOR_INTERRUPTS();
 		l->rows->fetch(l->rows->store, ws_entry_pointer(l->entries[i]), slot);
 		for (int c = 0; c < ncols; c++)
-			hash = hash_combine64(hash, slot->isnull[cols[c].attno - 1] ? 0 :
+			hash = hash_combine(hash, slot->isnull[cols[c].attno - 1] ? 0 :
 								  hash_of_value(&cols[c], slot->values[cols[c].attno - 1]));
 		entries[i] = ws_entry_make(hash, ws_entry_pointer(l->entries[i]));
 	}

@@ -154,6 +154,13 @@ fault('few long values count', FILE, '#define SOME			32', '#define SOME			2000',
 fault('set aside behind columns of few values', FILE,
       'return 2.0 * same * Max(l->expected, l->n) <= (double) l->n * l->n;', 'return true;', 't:aside',
       'Slower only.')
+fault('rows looked at in steps of one pattern', FILE,
+      'for (Size i = 0; i < l->n; i += 1 + murmurhash32((uint32) seen++) % (2 * step))',
+      'for (Size i = 0; i < l->n; i += 1 + seen++ * 7919 % (2 * step))', 't:aside')
+fault('values behind codes of beginnings read', 'key/prefix.c',
+      'ws_key_bytes_behind(spec, 0, 0, values, isnull, ws_beginnings_reach(spec->beginnings), key);',
+      'ws_key_bytes(spec, values, isnull, 0, ws_beginnings_reach(spec->beginnings), key);', 't:aside',
+      'Slower only, of long values that are seldom.')
 fault('codes of what is set aside', 'key/learn.c',
       'return ws_encoding_partial(col->encoding) && !col->dissimilar && !col->aside;',
       'return ws_encoding_partial(col->encoding) && !col->dissimilar;', 't:aside')

@@ -223,8 +223,8 @@ fault('a piece skipped where memory ends', FILE,
       'int			next = (f->current + 1) % f->npieces;', 'unit:test_formation')
 fault('pieces left behind', FILE,
       'f->pieces[i]->entries = f->map->entries + (f->pieces[i]->entries - before);', '{}', 'sql:threads')
-fault('whole of two pieces', FILE, 'if (whole && f->current > 0 && !f->in_order)',
-      'if (whole && f->current > 1 && !f->in_order)', 'sql:cursors')
+fault('whole of two pieces', FILE, 'whole &= f->current > 0 && !f->in_order;',
+      'whole &= f->current > 1 && !f->in_order;', 'sql:cursors')
 fault('memory of ties forgotten', FILE,
       'capacity = bytes / (sizeof(WsEntry) + ws_ties_bytes_per_entry(f->spec));',
       'capacity = bytes / sizeof(WsEntry);', 't:accounting')
@@ -360,7 +360,7 @@ fault('checksums not verified', FILE, 'if (copied && ws_page_is_verified(d->page
 fault('unverified block trusted', FILE, 'else if (b->page != NULL && !trusted(d, b->block))',
       'else if (b->page == NULL && !trusted(d, b->block))', 't:heap/damage')
 fault('temporary table read directly', FILE,
-      'if (rel->rd_rel->relpersistence == RELPERSISTENCE_TEMP || ws_direct_io() ||', 'if (ws_direct_io() ||',
+      'return rel->rd_rel->relpersistence == RELPERSISTENCE_TEMP || ws_direct_io() ||', 'return ws_direct_io() ||',
       'sql:heap')
 FILE = 'store/heap.c'
 fault('heap seek backward', FILE, 'if (position < h->first || position > h->first + h->rows)',
@@ -533,8 +533,9 @@ FILE = 'plan/heap.c'
 fault('row marks allowed', FILE, 'root->parse->rowMarks != NIL || root->rowMarks != NIL)', 'false)',
       'sql:heap')
 fault('system columns allowed', FILE, 'if (needs_changing_columns(rel))', 'if (false)', 'sql:heap')
-fault('catalogs allowed', FILE, '!IsCatalogRelation(rel) && !RELATION_IS_OTHER_TEMP(rel);',
-      '!RELATION_IS_OTHER_TEMP(rel);', 'sql:heap')
+fault('catalogs allowed', FILE,
+      'if (rel->rd_tableam != GetHeapamTableAmRoutine() || IsCatalogRelation(rel) || RELATION_IS_OTHER_TEMP(rel))',
+      'if (rel->rd_tableam != GetHeapamTableAmRoutine() || RELATION_IS_OTHER_TEMP(rel))', 'sql:heap')
 fault('distance scans have TIDs', FILE, 'return ((const IndexPath *) path)->indexorderbys == NIL;',
       'return true;', 'sql:heap', 'rows that an index delivers by distance have their TIDs in PostgreSQL 15 to 18')
 fault('snapshots that expire allowed', FILE, 'if (ws_snapshots_expire())', 'if (false)',
@@ -559,6 +560,23 @@ fault('scans of indexes of partitions dropped', FILE,
       'while (false)', 'sql:plans')
 fault('joins that begin early dropped', FILE,
       'root->tuple_fraction = NEARLY_NONE;', 'root->tuple_fraction = 0;', 'sql:plans')
+FILE = 'plan/lookups.c'
+fault('lost order of lookups is free', FILE,
+      'loop->jpath.path.total_cost += share * PAGES_OF_LOOKUP * seq_page_cost *', 'loop->jpath.path.total_cost += 0 *', 't:lookups')
+fault('lookups in buffers cost as much', FILE,
+      'share = order_lost(root, sort, loop->jpath.innerjoinpath) * (1 - NBuffers / pages);',
+      'share = order_lost(root, sort, loop->jpath.innerjoinpath);', 't:lookups')
+fault('keys in order are out of order', FILE, 'if (ri->left_ec == first || ri->right_ec == first || ri->parent_ec == first)',
+      'if (false)', 't:lookups')
+FILE = 'exec/node.c'
+fault('no rows once, no rows ever', FILE, 'state->empty = false;', '', 'sql:executor')
+FILE = 'sort/budget.c'
+fault('entries of short rows behind a long one', FILE, 'b.arena = Min(b.arena, share - share / ENTRIES_LEAST);', '',
+      'sql:inline unit:test_budget')
+FILE = 'plan/rivals.c'
+fault('an index that is read whole for few rows', FILE,
+      'if (whole && ordered && INDEX_SHARE * path->total_cost < cost)', 'if (whole && ordered)', 'sql:heap')
+FILE = 'plan/early.c'
 fault('windows that stop read whole', FILE, 'if (windows_stop(root))', 'if (false)', 'sql:plans')
 fault('CTEs under a LIMIT read whole', FILE,
       'if (root->parse->limitCount != NULL || root->tuple_fraction > 0 || windows_stop(root))',

@@ -332,6 +332,27 @@ ANALYZE wtest.h_shuffled;
 SELECT wtest.in_table('SELECT * FROM wtest.h_ordered ORDER BY k DESC') AS ordered,
        wtest.in_table('SELECT * FROM wtest.h_shuffled ORDER BY k DESC') AS shuffled;
 
+-- A table that cannot be read directly stays where it is only if that is asked for.
+CREATE TEMP TABLE h_passing AS TABLE wtest.h_ordered;
+ANALYZE h_passing;
+SELECT wtest.choice('SELECT * FROM h_passing ORDER BY k DESC') AS temporary;
+SET wiscsort.direct_read = off;
+SELECT wtest.choice('SELECT * FROM wtest.h_ordered ORDER BY k DESC') AS by_setting;
+SET wiscsort.record_store = heap;
+SELECT wtest.in_table('SELECT * FROM h_passing ORDER BY k DESC') AS temporary,
+       wtest.in_table('SELECT * FROM wtest.h_ordered ORDER BY k DESC') AS by_setting;
+RESET wiscsort.direct_read;
+DROP TABLE h_passing;
+
+-- An index in the order of the table is no reason to leave the sort of a few of its rows to PostgreSQL.
+CREATE TABLE wtest.h_indexed AS SELECT i, i % 50 AS tag, repeat('x', 500) AS pad FROM generate_series(1, 30000) i;
+CREATE INDEX ON wtest.h_indexed (i);
+CREATE INDEX ON wtest.h_indexed (tag);
+VACUUM ANALYZE wtest.h_indexed;
+SELECT wtest.in_table('SELECT * FROM wtest.h_indexed WHERE tag = 5 ORDER BY i') AS few,
+       wtest.in_table('SELECT * FROM wtest.h_indexed WHERE tag < 45 ORDER BY i') AS most;
+SET wiscsort.record_store = auto;
+
 -- Where keys for ties would take most of a row's bytes, rows do not stay in the table.
 CREATE TABLE wtest.h_keys AS
 SELECT 'value ' || i / 5000 AS few, repeat(md5((i % 5000)::text), 3) AS v, i AS n FROM generate_series(1, 20000) i;

@@ -102,6 +102,12 @@ RESET wiscsort.write_threads;
 SET wiscsort.cache_size = -1;
 SET wiscsort.record_store = inline;
 
+-- One row of megabytes in front of short ones: how memory is divided between rows and entries is not its length alone.
+SET work_mem = '4MB';
+SELECT wtest.property('ANALYZE', $$SELECT k, v FROM (SELECT 0 AS k, repeat('x', 5000000) AS v UNION ALL
+  SELECT hashint4(i), 'y' FROM generate_series(1, 100000) i OFFSET 0) s ORDER BY k$$, 'Runs')::int < 30 AS few_runs;
+SET work_mem = '64kB';
+
 -- temp_file_limit is met as the rows are written.
 SET temp_file_limit = '500kB';
 SELECT wtest.error('SELECT count(pad) FROM (SELECT * FROM wtest.tr ORDER BY k OFFSET 0) s');

@@ -149,6 +149,7 @@ wrong_rows(Size w, Size row, bool helped)
 {
 	WsBudget	b = divide(w, WS_KIND_SPOOL, helped);
 	WsRowBudget r = ws_budget_rows(&b, row, 16, helped);
+	Size		least;
 
 	if (r.block % 4096 != 0 || r.block < 4 * KB || r.block > 256 * KB)
 		return "a run's block is not of whole pages, or out of bounds";
@@ -162,8 +163,10 @@ wrong_rows(Size w, Size row, bool helped)
 		return "some memory is left out";
 	if (r.merging < 4 * r.block)
 		return "too little for a merge of three runs";
-	/* rows and entries are to be full at the same time */
-	if (r.arena / Max(row, 1) * 16 > r.entries / r.arenas + 32 || r.entries / r.arenas / 16 > r.arena / Max(row, 1) + 2)
+	/* rows and entries are to be full at the same time, but a sixteenth is for entries at least */
+	least = r.merging / r.arenas / 16;
+	if (r.arena / Max(row, 1) * 16 > r.entries / r.arenas + 32 || r.entries / r.arenas + 2 < least ||
+		(r.entries / r.arenas / 16 > r.arena / Max(row, 1) + 2 && r.entries / r.arenas > least + 2))
 		return "rows and entries are out of proportion";
 	return NULL;
 }
