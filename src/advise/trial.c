@@ -329,7 +329,7 @@ request_for(const WsRequest *r, Size memory, double part)
 	return request;
 }
 
-/* Could sorts with these `facts` write more than temporary files may have beside `written` bytes of others? */
+/* Could sorts with these `facts` write more than temporary files may have, beside `written` bytes? */
 static bool
 over_limits(const WsSortFacts *facts, double written)
 {

@@ -337,8 +337,8 @@ cache_found(int sharers, int64 still, const char **bound)
 
 /*
  * The bytes that a spool's file may have: of an input with more, all rows travel inside runs.  What was found
- * `still` microseconds ago, or later, holds.  *bound is set to what it comes from, or to NULL if the setting of
- * the store decides.
+ * `still` microseconds ago, or later, holds.  *bound is set to what it comes from, or to NULL if the setting
+ * of the store decides.
  */
 int64
 ws_spool_allowance(int sharers, int64 still, const char **bound)

@@ -284,9 +284,9 @@ ws_memory_find(const char *root, WsMemory *found)
 /*
  * What ws_memory_find finds, looked up only where `statement`, the microsecond in which a statement began, is
  * later than that of the last look by more than `still` microseconds: a sort may be executed thousands of
- * times in one statement, and there may be thousands of statements a second, each of which sorts so little, or
- * is only planned with the thought of a sort, that looking would take a fourth of its time.  Always looked up
- * for statement 0.  Valid until the next call.
+ * times in one statement, and there may be thousands of statements a second, each of which sorts so little,
+ * or is only planned with the thought of a sort, that looking would take a fourth of its time.  Always looked
+ * up for statement 0.  Valid until the next call.
  */
 const WsMemory *
 ws_memory_once(int64 statement, int64 still)

@@ -14,8 +14,8 @@
  *	  the place of the scan
  *	- system columns other than ctid and tableoid: they may change meanwhile
  *	- old_snapshot_threshold (15, 16): rows may vanish under the snapshot
- * Left to the spool unless asked for, because a visit of a block then costs a copy of its page, or two: tables
- * that cannot be read directly (temporary ones; a limit on address space; direct_read = off).
+ * Left to the spool unless asked for, because a visit of a block then costs a copy of its page, or two:
+ * tables that cannot be read directly (temporary ones; a limit on address space; direct_read = off).
  * Index-only scans and ordered distance scans have no TIDs of rows, and sort keys that are expressions
  * would be evaluated twice: the spool is for these.
  *-------------------------------------------------------------------------
@@ -33,7 +33,6 @@
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "optimizer/tlist.h"
-#include "store/heap.h"
 #include "utils/rel.h"
 
 /* Why the relation is no heap whose rows can be fetched by TID in a while, or not fast; NULL if it is. */

@@ -1,5 +1,5 @@
 /*-------------------------------------------------------------------------
- * lookups.c - nested loops that look rows up by an index, for rows that a WiscSort has put into another order.
+ * lookups.c - nested loops that look rows up by an index, for rows that a WiscSort has put in another order.
  *
  * A sort may be below a nested loop that keeps its order, or above it.  Below, rows come to the loop in the
  * order of the sort.  Rows of one order in their table often have keys of one order (customers and their
@@ -9,7 +9,8 @@
  * both plans cost the same within the planner's 1 %, so that it keeps only the one with an order.
  *
  * So a loop over sorted rows is charged for each lookup, as far as the table's order was that of the keys
- * that are looked up, and the other table does not fit shared_buffers; and the loop over the rows as they come from the table stays beside it.
+ * that are looked up, and the other table does not fit shared_buffers.  The loop over the rows as they come
+ * from the table stays beside it.
  *
  * Measured: docs/decisions/30-cost-model.md.
  *-------------------------------------------------------------------------
@@ -24,7 +25,7 @@
 #include "optimizer/paths.h"
 #include "parser/parsetree.h"
 
-/* A lookup that is not near the one before reads so many pages more: one of the index, and one of the table. */
+/* A lookup that is not near the one before reads so many pages more: of the index, and of the table. */
 #define PAGES_OF_LOOKUP		2
 
 static set_join_pathlist_hook_type next_join_hook = NULL;
@@ -47,7 +48,9 @@ sort_below(const Path *path)
 	input = linitial_node(SortPath, ((const CustomPath *) path)->custom_paths)->subpath;
 	if (IsA(input, ProjectionPath))
 		input = ((const ProjectionPath *) input)->subpath;
-	return input->pathtype == T_SeqScan || input->pathtype == T_BitmapHeapScan ? (const CustomPath *) path : NULL;
+	if (input->pathtype != T_SeqScan && input->pathtype != T_BitmapHeapScan)
+		return NULL;
+	return (const CustomPath *) path;
 }
 
 /* The pages of the table in which a path looks up rows with parameters; 0 if it does nothing of the kind. */
@@ -73,6 +76,7 @@ order_lost(PlannerInfo *root, const CustomPath *sort, const Path *inner)
 	foreach(lc, inner->param_info->ppi_clauses)
 	{
 		const RestrictInfo *ri = lfirst_node(RestrictInfo, lc);
+		double		order;
 		Node	   *key;
 
 		if (!is_opclause(ri->clause) || list_length(((OpExpr *) ri->clause)->args) != 2)
@@ -86,7 +90,8 @@ order_lost(PlannerInfo *root, const CustomPath *sort, const Path *inner)
 		/* keys in their order are as good as it gets */
 		if (ri->left_ec == first || ri->right_ec == first || ri->parent_ec == first)
 			return 0;
-		lost = Max(lost, ws_correlation(planner_rt_fetch(rel->relid, root)->relid, ((Var *) key)->varattno));
+		order = ws_correlation(planner_rt_fetch(rel->relid, root)->relid, ((Var *) key)->varattno);
+		lost = Max(lost, order);
 	}
 	return lost * lost;
 }

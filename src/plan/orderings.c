@@ -93,8 +93,9 @@ parent_relids(const RelOptInfo *rel)
 static bool
 hash_spills(const RelOptInfo *rel)
 {
-	double		row = MAXALIGN(rel->reltarget->width) + MAXALIGN(SizeofMinimalTupleHeader) + HJTUPLE_OVERHEAD;
+	double		row = MAXALIGN(rel->reltarget->width) + MAXALIGN(SizeofMinimalTupleHeader);
 
+	row += HJTUPLE_OVERHEAD;
 	return rel->rows * row > (double) get_hash_memory_limit();
 }
 

@@ -5,10 +5,10 @@
  * and counted when the node ends: one lock for each node.  While a sort runs, its figures are in a slot of
  * the shared memory, if there is one, where each row costs one store.
  *
- * A sort is known to be aborted, and its slot free again, when its resource owner goes, or the query's memory,
- * although the node has not ended.  The memory alone would be too late: that of a query in a function stays
- * until ROLLBACK, and that of a cursor which fails in a savepoint until the transaction ends.  Of what the
- * sort has done by then only its temporary files are still known.
+ * A sort is known to be aborted, and its slot free again, when its resource owner goes, or the query's
+ * memory, although the node has not ended.  The memory alone would be too late: that of a query in a function
+ * stays until ROLLBACK, and that of a cursor which fails in a savepoint until the transaction ends.  Of what
+ * the sort has done by then only its temporary files are still known.
  *
  * Memory bound: about 700 bytes for each node that sorts.
  *-------------------------------------------------------------------------

@@ -31,7 +31,6 @@ typedef struct WsDirectBlock
 	Size		end;
 } WsDirectBlock;
 
-extern bool ws_direct_refused(Relation rel);
 extern WsDirect *ws_direct_create(Relation rel);
 extern bool ws_direct_persistent(const WsDirect *direct);
 extern void ws_direct_remember(WsDirect *d, int32 *buffers, BlockNumber blocks);

@@ -11,6 +11,7 @@
 #include <math.h>
 
 #include "run/run.h"
+#include "utils/relcache.h"
 
 /* Where rows wait. */
 typedef enum WsStoreKind
@@ -77,5 +78,8 @@ ws_rows_taken_in(double rows, double wanted)
 {
 	return wanted <= 0 || wanted >= rows ? rows : Min(rows, wanted * (1 + log(rows / wanted)));
 }
+
+/* ---- heap_direct.c ---- */
+extern bool ws_direct_refused(Relation rel);
 
 #endif							/* WS_REQUEST_H */

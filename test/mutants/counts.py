@@ -10,7 +10,8 @@ fault('the first row is not counted in', FILE, 'ws_counts_add(counts, s->rows[0]
 fault('a slot that is taken is free', FILE, 'if (my_slots(s, i)->pid == 0)', 'if (i >= 0)', 't:stat')
 FILE = 'stat/track.c'
 fault('aborted sorts are not told', FILE, 't->counts[WS_ABORTED]++;', '{}', 't:stat')
-fault('a sort that fails in a function runs on until ROLLBACK', FILE, 'if (!commits)', 'if (false)', 't:stat')
+fault('a sort that fails in a function runs on until ROLLBACK', FILE, 'if (!commits)', 'if (false)',
+      't:transactions')
 fault('a slot is kept', FILE, '\tif (t->slot != NULL)\n\t\tws_slot_free(t->slot);', '', 't:stat')
 fault('the store of sorts begun again', FILE, 'bool		travels = s->store.travels && !s->again;',
       'bool		travels = s->store.travels;', 't:stat')

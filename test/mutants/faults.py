@@ -560,23 +560,6 @@ fault('scans of indexes of partitions dropped', FILE,
       'while (false)', 'sql:plans')
 fault('joins that begin early dropped', FILE,
       'root->tuple_fraction = NEARLY_NONE;', 'root->tuple_fraction = 0;', 'sql:plans')
-FILE = 'plan/lookups.c'
-fault('lost order of lookups is free', FILE,
-      'loop->jpath.path.total_cost += share * PAGES_OF_LOOKUP * seq_page_cost *', 'loop->jpath.path.total_cost += 0 *', 't:lookups')
-fault('lookups in buffers cost as much', FILE,
-      'share = order_lost(root, sort, loop->jpath.innerjoinpath) * (1 - NBuffers / pages);',
-      'share = order_lost(root, sort, loop->jpath.innerjoinpath);', 't:lookups')
-fault('keys in order are out of order', FILE, 'if (ri->left_ec == first || ri->right_ec == first || ri->parent_ec == first)',
-      'if (false)', 't:lookups')
-FILE = 'exec/node.c'
-fault('no rows once, no rows ever', FILE, 'state->empty = false;', '', 'sql:executor')
-FILE = 'sort/budget.c'
-fault('entries of short rows behind a long one', FILE, 'b.arena = Min(b.arena, share - share / ENTRIES_LEAST);', '',
-      'sql:inline unit:test_budget')
-FILE = 'plan/rivals.c'
-fault('an index that is read whole for few rows', FILE,
-      'if (whole && ordered && INDEX_SHARE * path->total_cost < cost)', 'if (whole && ordered)', 'sql:heap')
-FILE = 'plan/early.c'
 fault('windows that stop read whole', FILE, 'if (windows_stop(root))', 'if (false)', 'sql:plans')
 fault('CTEs under a LIMIT read whole', FILE,
       'if (root->parse->limitCount != NULL || root->tuple_fraction > 0 || windows_stop(root))',

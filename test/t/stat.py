@@ -363,19 +363,6 @@ def aborted():
         rows(cur, "DO $$ DECLARE r record; BEGIN FOR r IN SELECT * FROM t ORDER BY k LOOP RAISE 'x'; END LOOP;"
                   " EXCEPTION WHEN OTHERS THEN NULL; END $$; SELECT 1")
         ends('in a subtransaction of a function', 1)
-        late = 'SELECT 1 / (19000 - row_number() OVER ()) FROM (SELECT * FROM t ORDER BY k OFFSET 0) s'
-        cur.execute('CREATE OR REPLACE FUNCTION all_of() RETURNS int8 LANGUAGE plpgsql AS $$ DECLARE n int8; BEGIN'
-                    ' SELECT sum(q) INTO n FROM (%s) s (q); RETURN n; END $$' % late)
-        rows(cur, 'SELECT wiscsort.stat_reset()')
-        cur.execute('BEGIN')
-        equal(error(cur, 'SELECT all_of()')[0], '22012', 'a sort in a function fails')
-        ends('in a function, before ROLLBACK', 1)
-        cur.execute('ROLLBACK; BEGIN; DECLARE c NO SCROLL CURSOR FOR %s; FETCH 1 FROM c; SAVEPOINT p' % late)
-        equal(error(cur, 'FETCH ALL FROM c')[0], '22012', 'a cursor fails in a savepoint')
-        cur.execute('ROLLBACK TO p')
-        ends('a cursor that failed in a savepoint, before the transaction ends', 1)
-        cur.execute('ROLLBACK')
-        equal(stat(other)['aborted'], 0, 'nor is it counted once more')
         value(other, 'SELECT pg_advisory_lock(1)')
         for how, code in (('cancel', '57014'), ('terminate', '57P01')):
             victim = session(cluster)

@@ -86,8 +86,18 @@ def spins(pid):
 
 def failed():
     """What fails in a transaction that goes on, or is not ended yet, leaves no disk taken and no thread running."""
-    with common.server(shared_buffers='1MB') as cluster:
+    with common.server(preload=False, shared_preload_libraries='wiscsort', shared_buffers='1MB') as cluster:
         answer = table(cluster)
+        other = common.core(cluster)
+        other.execute('CREATE EXTENSION wiscsort')
+        counted_sorts = [0]
+
+        def counted(name):
+            """It has ended for progress and statistics, too."""
+            if not common.options.core:
+                counted_sorts[0] += 1
+                equal(rows(other, 'SELECT sum(aborted), (SELECT count(*) FROM wiscsort.progress) FROM wiscsort.stat'),
+                      [(counted_sorts[0], 0)], name + ' is counted at once, and no longer shown')
         for settings in ({'wiscsort.record_store': 'spool'}, {'wiscsort.record_store': 'heap'}):
             cur = session(cluster, work_mem='64kB', **{'wiscsort.%s_threads' % t: '1' for t in
                                                        ('read', 'sort', 'write')}, **settings)
@@ -104,6 +114,7 @@ def failed():
             cur.execute('SAVEPOINT s')
             equal(error(cur, 'FETCH ALL FROM c')[0], 'P0001', what + ': it fails in a savepoint')
             cur.execute('ROLLBACK TO s')
+            counted(what + ': a cursor that failed')
             check(disk_of(pid) < 100000, what + ': a cursor that failed takes no disk', disk_of(pid))
             check(not spins(pid), what + ': nor a processor')
             equal(rows(cur, QUERY), answer, what + ': another sort in the transaction')
@@ -114,12 +125,13 @@ def failed():
             cur.execute('SELECT pg_stat_reset()')
             cur.execute('BEGIN')
             equal(error(cur, 'SELECT all_of()')[0], 'P0001', what + ': a sort in a function fails')
+            counted(what + ': a sort in a function')
             check(disk_of(pid) < 100000, what + ': it takes no disk before ROLLBACK', disk_of(pid))
             check(not spins(pid), what + ': nor a processor')
             cur.execute('ROLLBACK')
             cur.execute('SELECT pg_stat_force_next_flush()')
-            counted = value(cur, 'SELECT temp_bytes FROM pg_stat_database WHERE datname = current_database()')
-            check(what == 'heap' or counted > 1000000, what + ': pg_stat_database has counted it', counted)
+            written = value(cur, 'SELECT temp_bytes FROM pg_stat_database WHERE datname = current_database()')
+            check(what == 'heap' or written > 1000000, what + ': pg_stat_database has counted it', written)
             equal(rows(cur, QUERY), answer, what + ': the session goes on')
             cur.connection.close()
         clean(cluster, 'sorts that failed')
