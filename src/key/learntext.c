@@ -25,25 +25,49 @@
 /* What ICU's sort keys tell is certain: for a guess to be worth it, they must tie one in so many rows. */
 #define MANY_ONE_IN	4
 
-/* What the letters of the first rows' texts of a column tell of the least that they tell of one. */
-static WsLettered
-least_told(const WsLearning *l, const WsKeyColumn *col, const WsLetterTable *table)
+/* A column whose letters may tell its order, by the first rows. */
+typedef struct Lettered
 {
-	WsKeySlot  *slot = l->rows->make_slot(l->rows->store);
-	WsLettered	least = WS_LETTERS_PLAIN;
+	const WsLetterTable *table; /* NULL: it is none */
+	WsLettered	least;			/* what they tell of the text of which they tell least */
+} Lettered;
 
-	for (Size i = 0; i < l->n && least < WS_LETTERS_STRANGE; i++)
+/* Finds what letters tell of the n columns that have a table.  One look at each row for all of them. */
+static void
+look_at_letters(const WsLearning *l, Lettered *of, int n)
+{
+	const WsKeySpec *spec = l->spec;
+	WsKeySlot  *slot = l->rows->make_slot(l->rows->store);
+
+	for (Size i = 0; i < l->n && n > 0; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
 		l->rows->fetch(l->rows->store, ws_entry_pointer(l->entries[i]), slot);
-		if (!slot->isnull[col->attno - 1])
+		for (int c = 0; c < spec->ncols; c++)
 		{
-			WsLettered	lettered = ws_letters_of(table, col, slot->values[col->attno - 1]);
+			const WsKeyColumn *col = &spec->cols[c];
+			WsLettered	found;
 
-			least = Max(least, lettered);
+			if (of[c].table == NULL || of[c].least == WS_LETTERS_STRANGE || slot->isnull[col->attno - 1])
+				continue;
+			found = ws_letters_of(of[c].table, col, slot->values[col->attno - 1]);
+			of[c].least = Max(of[c].least, found);
+			n -= of[c].least == WS_LETTERS_STRANGE;
 		}
 	}
-	return least;
+}
+
+/* The alphabet of a column's collation: that of a column before it, or a new one, in CurrentMemoryContext. */
+static WsAlphabet *
+alphabet_of(const WsKeySpec *spec, int column)
+{
+	const WsTransform *transform = spec->cols[column].transform;
+
+	for (int c = 0; c < column; c++)
+		if (spec->cols[c].letters != NULL && spec->cols[c].alphabet != NULL &&
+			strcmp(ws_transform_name(spec->cols[c].transform), ws_transform_name(transform)) == 0)
+			return spec->cols[c].alphabet;
+	return ws_alphabet_create(transform);
 }
 
 /*
@@ -55,23 +79,32 @@ ws_learn_letters(const WsLearning *l, bool accented)
 {
 	WsKeySpec  *spec = l->spec;
 	WsLettered	most = accented ? WS_LETTERS_ACCENTED : WS_LETTERS_PLAIN;
+	Lettered   *of = palloc0(spec->ncols * sizeof(Lettered));
+	int			n = 0;
 
 	spec->guess = false;
 	for (int c = 0; c < spec->ncols; c++)
 	{
-		WsKeyColumn *col = &spec->cols[c];
+		const WsKeyColumn *col = &spec->cols[c];
 		double		least = col->icu != NULL ? LETTERS_LEAST_ICU : LETTERS_LEAST_LIBC;
-		const WsLetterTable *table = NULL;
 
-		if (col->letters == NULL && col->dictionary == NULL)
-			table = ws_letter_table(col, Max(l->expected, (double) l->n) >= least);
-		if (table != NULL && least_told(l, col, table) <= most)
+		if (col->letters != NULL || col->dictionary != NULL)
+			continue;
+		of[c].table = ws_letter_table(col, Max(l->expected, (double) l->n) >= least);
+		n += of[c].table != NULL;
+	}
+	look_at_letters(l, of, n);
+	for (int c = 0; c < spec->ncols; c++)
+	{
+		WsKeyColumn *col = &spec->cols[c];
+
+		if (of[c].table != NULL && of[c].least <= most)
 		{
 			MemoryContext work = MemoryContextSwitchTo(l->context);
 
-			col->alphabet = ws_alphabet_create(col->transform);
+			col->alphabet = alphabet_of(spec, c);
 			col->letters = palloc(sizeof(WsLetters));
-			*col->letters = (WsLetters) {table, spec, false};
+			*col->letters = (WsLetters) {of[c].table, spec, false};
 			col->encoding = WS_ENC_LETTERS;
 			col->width = 0;
 			spec->lettered = true;
@@ -79,6 +112,7 @@ ws_learn_letters(const WsLearning *l, bool accented)
 		}
 		spec->guess |= col->encoding == WS_ENC_TRANSFORMED;
 	}
+	pfree(of);
 }
 
 /* The first column that neither bytes nor codes tell, or NULL. */

@@ -111,6 +111,7 @@ over_unsorted(PlannerInfo *root, RelOptInfo *joinrel, const NestPath *loop, Path
 	copy->jpath.outerjoinpath = outer;
 	copy->jpath.path.startup_cost += outer->startup_cost - sorted->startup_cost;
 	copy->jpath.path.total_cost += outer->total_cost - sorted->total_cost;
+	copy->jpath.path.parallel_safe = loop->jpath.path.parallel_safe && outer->parallel_safe;
 	copy->jpath.path.pathkeys = build_join_pathkeys(root, joinrel, loop->jpath.jointype, outer->pathkeys);
 	return &copy->jpath.path;
 }
@@ -138,7 +139,6 @@ static void
 charge_loops(PlannerInfo *root, RelOptInfo *joinrel, List **pathlist, List *outer_paths,
 			 const RelOptInfo *inner, JoinType jointype, void (*add) (RelOptInfo *, Path *))
 {
-	Path	   *unsorted = cheapest_unsorted(outer_paths);
 	List	   *charged = NIL;
 	ListCell   *lc;
 
@@ -146,6 +146,7 @@ charge_loops(PlannerInfo *root, RelOptInfo *joinrel, List **pathlist, List *oute
 	{
 		NestPath   *loop = lfirst(lc);
 		const CustomPath *sort;
+		Path	   *unsorted;
 		double		pages;
 		double		share;
 
@@ -159,6 +160,7 @@ charge_loops(PlannerInfo *root, RelOptInfo *joinrel, List **pathlist, List *oute
 		if (share <= 0)
 			continue;
 		*pathlist = foreach_delete_current(*pathlist, lc);
+		unsorted = cheapest_unsorted(outer_paths);
 		if (unsorted != NULL)
 			charged = lappend(charged, over_unsorted(root, joinrel, loop, unsorted));
 		loop->jpath.path.total_cost += share * PAGES_OF_LOOKUP * seq_page_cost *
