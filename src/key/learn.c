@@ -98,6 +98,20 @@ come_late(const WsDictionary *d, int early)
 	return values - early > FEW_LATE && values - early > values * LATE_SHARE;
 }
 
+/* Frees the alphabet of a column, which those behind it of the same collation may share. */
+static void
+forget_alphabet(WsKeySpec *spec, int column)
+{
+	WsAlphabet *alphabet = spec->cols[column].alphabet;
+
+	if (alphabet == NULL)
+		return;
+	for (int c = column; c < spec->ncols; c++)
+		if (spec->cols[c].alphabet == alphabet)
+			spec->cols[c].alphabet = NULL;
+	pfree(alphabet);
+}
+
 /* Frees all that has been learnt: no key is made or compared any more. */
 void
 ws_key_forget(WsKeySpec *spec)
@@ -112,9 +126,7 @@ ws_key_forget(WsKeySpec *spec)
 	{
 		if (spec->cols[c].dictionary != NULL)
 			drop(&spec->cols[c]);
-		if (spec->cols[c].alphabet != NULL)
-			pfree(spec->cols[c].alphabet);
-		spec->cols[c].alphabet = NULL;
+		forget_alphabet(spec, c);
 	}
 }
 

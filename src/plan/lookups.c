@@ -53,14 +53,15 @@ sort_below(const Path *path)
 	return (const CustomPath *) path;
 }
 
-/* The pages of the table in which a path looks up rows with parameters; 0 if it does nothing of the kind. */
+/*
+ * The pages of the table in which a path looks up rows with parameters; 0 if it does nothing of the kind, or
+ * if the rows of each key are looked up once (Memoize).
+ */
 static double
 pages_looked_up(const Path *path)
 {
 	if (path->param_info == NULL)
 		return 0;
-	if (IsA(path, MemoizePath))
-		path = ((const MemoizePath *) path)->subpath;
 	return IsA(path, IndexPath) || IsA(path, BitmapHeapPath) ? (double) path->parent->pages : 0;
 }
 

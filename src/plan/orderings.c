@@ -140,7 +140,8 @@ mergeable_classes(PlannerInfo *root, RelOptInfo *rel)
 		RestrictInfo *ri = lfirst(lc);
 		Relids		relids = parent_relids(rel);
 
-		if (ri->mergeopfamilies == NIL || !has_large(root, rel, ri->clause_relids))
+		if (ri->mergeopfamilies == NIL ||
+			(OidIsValid(ri->hashjoinoperator) && !has_large(root, rel, ri->clause_relids)))
 			continue;
 		update_mergeclause_eclasses(root, ri);
 		if (bms_overlap(relids, ri->right_ec->ec_relids))

@@ -145,7 +145,8 @@ rewrite_merge_join(Rewrite *rw, MergePath *merge)
 		/* it was there to spare a spilled Sort from marking and restoring */
 		merge->materialize_inner = false;
 	}
-	if (!merge->skip_mark_restore && !ExecSupportsMarkRestore(join->innerjoinpath))
+	if (merge->innersortkeys == NIL && !merge->skip_mark_restore &&
+		!ExecSupportsMarkRestore(join->innerjoinpath))
 		merge->materialize_inner = true;
 }
 

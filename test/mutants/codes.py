@@ -147,6 +147,9 @@ fault('pieces are in order by what is no prefix', FILE,
       'ws_sort_entries(f->pieces[i]->entries, f->pieces[i]->n, f->vectorised);', '{}',
       reason='they came in order: only guesses that are wrong are in another')
 
+fault('an alphabet that columns share is freed twice', 'key/learn.c', 'if (spec->cols[c].alphabet == alphabet)',
+      'if (c == column)', 't:letters')
+
 FILE = 'key/aside.c'
 fault('nothing set aside', FILE, 'col->aside = true;', 'continue;', 't:aside')
 fault('few long values count', FILE, '#define SOME			32', '#define SOME			2000', 't:aside',

@@ -49,6 +49,12 @@ def behind_another_text():
         cur.execute('ANALYZE two')
         for order in ('c, t, i', 'c DESC, t DESC, i'):
             compare(cluster, 'strange texts by ' + order, 'SELECT i, t FROM two ORDER BY ' + order)
+        cur.execute("CREATE TABLE three AS SELECT i, md5((i % 50)::text) COLLATE \"en-x-icu\" AS a,"
+                    ' md5((i % 700)::text) COLLATE "en-x-icu" AS b, md5(i::text) COLLATE "en-x-icu" AS c'
+                    ' FROM generate_series(1, 60000) i')
+        cur.execute('ANALYZE three')
+        for order in ('c, b, i', 'b DESC, a, c DESC', 'c, a, b'):
+            compare(cluster, 'texts of one collation by ' + order, 'SELECT i, c FROM three ORDER BY ' + order)
         healthy(cluster, 'another text')
 
 
