@@ -395,6 +395,16 @@ ws_explain_prefix(ExplainState *es)
 #endif
 
 /*
+ * What a value of `width` bytes, sorted alone and not passed by value, takes there beside its SortTuple: since
+ * 18 it does not count.
+ */
+#if PG_VERSION_NUM >= 180000
+#define ws_core_datum_bytes(width)	0
+#else
+#define ws_core_datum_bytes(width)	(MAXALIGN(width) + WS_CORE_CHUNK)
+#endif
+
+/*
  * Shared memory: since 17 there is a registry of segments, by name, which are made when somebody asks for
  * them.  Before, it has to be asked for by a library that is preloaded.  19 hands what initializes a segment
  * an argument.

@@ -72,7 +72,7 @@ ws_sort_considered(double rows, int width, const Node *only)
 		if (get_typbyval(exprType(only)))
 			bytes = TUPLESORT_VALUE;
 		else if (WS_CORE_SORTS_ANY_DATUM)
-			bytes = TUPLESORT_VALUE + (PG_VERSION_NUM < 180000 ? MAXALIGN(width) + WS_CORE_CHUNK : 0);
+			bytes = TUPLESORT_VALUE + ws_core_datum_bytes(width);
 	}
 	return ws_debug_force || rows * bytes > threshold * 1024;
 }
