@@ -395,8 +395,8 @@ ws_explain_prefix(ExplainState *es)
 #endif
 
 /*
- * What a value of `width` bytes, sorted alone and not passed by value, takes there beside its SortTuple: since
- * 18 it does not count.
+ * What a value of `width` bytes, sorted alone and not passed by value, takes there beside its SortTuple.
+ * Since 18 it does not count.
  */
 #if PG_VERSION_NUM >= 180000
 #define ws_core_datum_bytes(width)	0
