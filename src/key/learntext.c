@@ -57,17 +57,17 @@ look_at_letters(const WsLearning *l, Lettered *of, int n)
 	}
 }
 
-/* The alphabet of a column's collation: that of a column before it, or a new one, in CurrentMemoryContext. */
+/*
+ * The alphabet of a column's collation, whose table this is: that of a column before it, or a new one, in
+ * CurrentMemoryContext.
+ */
 static WsAlphabet *
-alphabet_of(const WsKeySpec *spec, int column)
+alphabet_of(const WsKeySpec *spec, int column, const WsLetterTable *table)
 {
-	const WsTransform *transform = spec->cols[column].transform;
-
 	for (int c = 0; c < column; c++)
-		if (spec->cols[c].letters != NULL && spec->cols[c].alphabet != NULL &&
-			strcmp(ws_transform_name(spec->cols[c].transform), ws_transform_name(transform)) == 0)
+		if (spec->cols[c].letters != NULL && spec->cols[c].letters->table == table)
 			return spec->cols[c].alphabet;
-	return ws_alphabet_create(transform);
+	return ws_alphabet_create(spec->cols[column].transform);
 }
 
 /*
@@ -102,7 +102,7 @@ ws_learn_letters(const WsLearning *l, bool accented)
 		{
 			MemoryContext work = MemoryContextSwitchTo(l->context);
 
-			col->alphabet = alphabet_of(spec, c);
+			col->alphabet = alphabet_of(spec, c, of[c].table);
 			col->letters = palloc(sizeof(WsLetters));
 			*col->letters = (WsLetters) {of[c].table, spec, false};
 			col->encoding = WS_ENC_LETTERS;
