@@ -189,11 +189,14 @@ travel(const WsSortFacts *s, const WsBudget *b, double spooled, WsSortForecast *
 	Size		row = (Size) s->row + 1;
 	bool		helped = sort_helper(s, b->total);
 	WsRowBudget r = ws_budget_rows(b, row, s->entry, helped);
-	double		entries = Max(4.0, r.entries / s->entry / r.arenas);
-	double		a_run = Min(Max(1.0, (double) r.arena / row), entries);
+	double		entries;
+	double		a_run;
 	double		a_block = floor((r.block - sizeof(WsRowBlock)) / (s->row + sizeof(WsEntry)));
 	double		fan_in = Max(2.0, Min((double) (r.merging / r.block) * WS_MERGED_SHARE, 4096.0));
 
+	ws_budget_for_shorter(&r);
+	entries = Max(4.0, r.entries / s->entry / r.arenas);
+	a_run = Min(Max(1.0, (double) r.arena / row), entries);
 	f->one_pass = false;
 	f->runs = ceil(s->rows / a_run);
 	f->passes = Max(1, (int) ceil(log(Max(f->runs, 2.0)) / log(fan_in)));

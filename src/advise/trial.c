@@ -49,7 +49,6 @@ struct WsSample
 	Tuplestorestate *store;
 	WsMeasured	kept;
 	double		most;			/* bytes to be kept */
-	double		written;		/* bytes of temporary files, by the query, which may still be there */
 };
 
 /* Keeps a row, if there is room. */
@@ -355,10 +354,10 @@ median(const double took[TURNS])
  * one before was; once, or in `turns` turns.  Sets factors, and returns the seconds that it took.
  */
 static double
-try_settings(const WsSample *s, const WsFoundSort *found, const WsSortFacts *facts, int64 rows, int turns,
-			 Size pad, const int *settings, int n, double *core, double *here)
+try_settings(const WsMeasured *measured, const WsFoundSort *found, const WsSortFacts *facts, int64 rows,
+			 int turns, Size pad, const int *settings, int n, double *core, double *here)
 {
-	Trial		t = {.sample = s, .found = found, .rows = rows, .pad = pad};
+	Trial		t = {.sample = measured->sample, .found = found, .rows = rows, .pad = pad};
 	double		part = (double) rows / Max(facts->rows, 1);
 	double		all = 0;
 	bool		core_in_memory = false;
@@ -376,7 +375,7 @@ try_settings(const WsSample *s, const WsFoundSort *found, const WsSortFacts *fac
 
 		sample.rows = (double) rows;
 		sample.request = request_for(&facts->request, memory, part);
-		if (over_limits(&sample, s->written))
+		if (over_limits(&sample, measured->written))
 		{
 			core[i] = i > 0 ? core[i - 1] : 1;
 			here[i] = i > 0 ? here[i - 1] : 1;
@@ -420,7 +419,7 @@ bool
 ws_try_sorts(const WsMeasured *measured, const WsFoundSort *found, const WsSortFacts *facts, double longest,
 			 double seconds, const int *settings, int n, double *core, double *here)
 {
-	WsSample   *s = measured->sample;
+	const WsSample *s = measured->sample;
 	int64		rows = (int64) s->kept.rows;
 	Size		pad = longest > s->kept.minimal / Max(s->kept.rows, 1) + 1 ? (Size) longest : 0;
 	int64		pilot = Min(rows, PILOT_ROWS);
@@ -428,10 +427,9 @@ ws_try_sorts(const WsMeasured *measured, const WsFoundSort *found, const WsSortF
 
 	if (rows < SAMPLE_LEAST)
 		return false;
-	s->written = measured->written;
-	took = try_settings(s, found, facts, pilot, 1, pad, settings, n, core, here);
+	took = try_settings(measured, found, facts, pilot, 1, pad, settings, n, core, here);
 	rows = (int64) Min((double) rows, (double) pilot * seconds / Max(took * TURNS, 1e-6));
-	(void) try_settings(s, found, facts, Max(rows, pilot), rows < pilot ? 1 : TURNS, pad, settings, n, core,
-						here);
+	(void) try_settings(measured, found, facts, Max(rows, pilot), rows < pilot ? 1 : TURNS, pad, settings, n,
+						core, here);
 	return true;
 }

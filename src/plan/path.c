@@ -248,9 +248,8 @@ ws_wrap_sort(PlannerInfo *root, SortPath *sort, double bound)
 {
 	CustomPath *cpath = wrap(sort);
 
-	ws_cost_sort(root, &cpath->path, &sort->path, sort->subpath, sort->path.pathkeys, bound);
-	/* to go back, they would have to be written once more: a merge join does better with Material above */
-	if (ws_rows_travel(sort->subpath, sort->path.pathkeys))
+	/* to go back, rows that travel have to be written once more: Material above does that better */
+	if (ws_cost_sort(root, &cpath->path, &sort->path, sort->subpath, sort->path.pathkeys, bound))
 		cpath->flags &= ~CUSTOMPATH_SUPPORT_MARK_RESTORE;
 	return cpath;
 }

@@ -148,8 +148,7 @@ extern const char *ws_again_refusal(PlannerInfo *root, Relids relids);
 extern const char *ws_spool_refusal(const Path *input, List *pathkeys);
 extern const char *ws_table_refusal(const Path *input, List *pathkeys, WsTieKeys ties, const RelOptInfo *rel,
 									Oid relid);
-extern bool ws_rows_travel(const Path *input, List *pathkeys);
-extern void ws_cost_sort(PlannerInfo *root, Path *path, const Path *sort, const Path *input,
+extern bool ws_cost_sort(PlannerInfo *root, Path *path, const Path *sort, const Path *input,
 						 List *pathkeys, double bound);
 extern void ws_cost_heap_sort(PlannerInfo *root, Path *path, const Path *sort, const Path *input,
 							  double bound, List *pathkeys, WsTieKeys ties, const RelOptInfo *rel, Oid relid);

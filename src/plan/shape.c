@@ -427,20 +427,12 @@ set_costs(PlannerInfo *root, Path *path, const Path *sort, const Path *input, Li
 	}
 }
 
-/* Are the rows of `input` expected to travel inside runs? */
-bool
-ws_rows_travel(const Path *input, List *pathkeys)
-{
-	WsShape		s = spool_shape(input, pathkeys);
-
-	return s.spool > s.allowance && s.spool + s.rows * sizeof(WsEntry) > s.memory;
-}
-
 /*
  * Sets startup_cost and total_cost of `path`, a WiscSort of the rows of `input` by `pathkeys`, which
  * core's `sort` sorts as well, and of which a LIMIT takes `bound` rows.  path->rows is the input's already.
+ * Are the rows expected to travel inside runs?
  */
-void
+bool
 ws_cost_sort(PlannerInfo *root, Path *path, const Path *sort, const Path *input, List *pathkeys,
 			 double bound)
 {
@@ -448,6 +440,7 @@ ws_cost_sort(PlannerInfo *root, Path *path, const Path *sort, const Path *input,
 
 	s.wanted = rows_wanted(bound, input->rows);
 	set_costs(root, path, sort, input, pathkeys, &s, InvalidOid);
+	return s.spool > s.allowance && s.spool + s.rows * sizeof(WsEntry) > s.memory;
 }
 
 /*

@@ -31,10 +31,10 @@
 #include "run/run.h"
 
 #define KB				((Size) 1024)
+#define CLAMP(x, low, high)		Max((Size) (low), Min((Size) (x), (Size) (high)))
 
 /* Of an arena's memory, the part that is for entries at least. */
 #define ENTRIES_LEAST	16
-#define CLAMP(x, low, high)		Max((Size) (low), Min((Size) (x), (Size) (high)))
 
 /* A block of `asked` bytes as far as `memory` bytes allow it. */
 static Size
@@ -99,10 +99,21 @@ ws_budget_rows(const WsBudget *budget, Size row, Size entry, bool helped)
 	b.arenas = helped ? WS_ARENAS : 1;
 	share = b.merging / b.arenas;
 	b.arena = (Size) ((double) share * (double) row / (double) Max(row + entry, 1));
-	/* later rows may be much narrower, and then entries are what there is not enough room for */
-	b.arena = Min(b.arena, share - share / ENTRIES_LEAST);
 	b.entries = (share - b.arena) * b.arenas;
 	return b;
+}
+
+/*
+ * Has a sixteenth of what rows and entries share be for entries, at least: later rows may be much shorter
+ * than those that the division was made for.
+ */
+void
+ws_budget_for_shorter(WsRowBudget *b)
+{
+	Size		share = b->arena + b->entries / b->arenas;
+
+	b->arena = Min(b->arena, share - share / ENTRIES_LEAST);
+	b->entries = (share - b->arena) * b->arenas;
 }
 
 /* The division for a sort with temporary files, whose rows have `buffers` bytes of buffers. */

@@ -38,6 +38,7 @@ typedef struct WsRowBudget
 } WsRowBudget;
 
 extern WsRowBudget ws_budget_rows(const WsBudget *budget, Size row, Size entry, bool helped);
+extern void ws_budget_for_shorter(WsRowBudget *b);
 extern WsBudget ws_budget(const WsRequest *request);
 extern WsEntryBudget ws_budget_entries(const WsBudget *budget, Size buffers);
 extern Size ws_budget_one_pass(const WsRequest *request, Size memory, bool rows);

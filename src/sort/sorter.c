@@ -125,6 +125,7 @@ travel(WsSorter *sorter)
 	else
 		ws_formation_flush(f);
 	b = ws_budget_rows(&sorter->budget, row, sorter->entry_bytes, f->helper != NULL);
+	ws_budget_for_shorter(&b);
 	ws_formation_limit_rows(f, b.entries, b.arenas);
 	store->ops->travel(store, b.arena);
 	sorter->on_disk = sorter->travels = true;

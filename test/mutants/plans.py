@@ -14,7 +14,7 @@ fault('keys in order are out of order', FILE, 'if (ri->left_ec == first || ri->r
 FILE = 'exec/node.c'
 fault('no rows once, no rows ever', FILE, 'state->empty = false;', '', 'sql:executor')
 FILE = 'sort/budget.c'
-fault('entries of short rows behind a long one', FILE, 'b.arena = Min(b.arena, share - share / ENTRIES_LEAST);', '',
+fault('entries of short rows behind a long one', FILE, 'b->arena = Min(b->arena, share - share / ENTRIES_LEAST);', '',
       'sql:inline unit:test_budget')
 FILE = 'plan/rivals.c'
 fault('an index that is read whole for few rows', FILE,

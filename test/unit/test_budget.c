@@ -149,7 +149,6 @@ wrong_rows(Size w, Size row, bool helped)
 {
 	WsBudget	b = divide(w, WS_KIND_SPOOL, helped);
 	WsRowBudget r = ws_budget_rows(&b, row, 16, helped);
-	Size		least;
 
 	if (r.block % 4096 != 0 || r.block < 4 * KB || r.block > 256 * KB)
 		return "a run's block is not of whole pages, or out of bounds";
@@ -163,10 +162,8 @@ wrong_rows(Size w, Size row, bool helped)
 		return "some memory is left out";
 	if (r.merging < 4 * r.block)
 		return "too little for a merge of three runs";
-	/* rows and entries are to be full at the same time, but a sixteenth is for entries at least */
-	least = r.merging / r.arenas / 16;
-	if (r.arena / Max(row, 1) * 16 > r.entries / r.arenas + 32 || r.entries / r.arenas + 2 < least ||
-		(r.entries / r.arenas / 16 > r.arena / Max(row, 1) + 2 && r.entries / r.arenas > least + 2))
+	/* rows and entries are to be full at the same time */
+	if (r.arena / Max(row, 1) * 16 > r.entries / r.arenas + 32 || r.entries / r.arenas / 16 > r.arena / Max(row, 1) + 2)
 		return "rows and entries are out of proportion";
 	return NULL;
 }
@@ -176,6 +173,7 @@ travelling(void)
 {
 	WsBudget	b = divide(64 * MB, WS_KIND_SPOOL, 1);
 	WsRowBudget r = ws_budget_rows(&b, 100, 16, true);
+	WsRowBudget before;
 	const char *bad = NULL;
 
 	CHECK(r.block == 256 * KB && r.buffer == MB && r.arenas == 2 && r.merging == 63 * MB &&
@@ -188,6 +186,13 @@ travelling(void)
 	CHECK(r.block == 156 * KB, "rows of 20,000 bytes: of eight such rows");
 	r = ws_budget_rows(&b, 1000000, 32, false);
 	CHECK(r.block == 256 * KB, "of 1 MB: no more than 256 kB");
+	ws_budget_for_shorter(&r);
+	CHECK(r.entries >= r.merging / 17 && r.arena + r.entries <= r.merging && r.arena + r.entries >= r.merging - 2,
+		  "rows of 1 MB leave a sixteenth to entries of shorter ones (%zu of %zu)", r.entries, r.merging);
+	r = ws_budget_rows(&b, 100, 16, true);
+	before = r;
+	ws_budget_for_shorter(&r);
+	CHECK(r.arena == before.arena && r.entries == before.entries, "of short rows nothing changes");
 	b.block = 13 * KB;
 	r = ws_budget_rows(&b, 1000, 16, true);
 	CHECK(r.block == 12 * KB && ws_budget_entries(&b, 0).block == 12 * KB, "one that was asked for, of whole pages");
