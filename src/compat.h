@@ -17,6 +17,9 @@
 #if SIZEOF_VOID_P != 8
 #error "wiscsort needs a 64-bit platform: it reserves address space for its IndexMap"
 #endif
+#ifdef WORDS_BIGENDIAN
+#error "wiscsort needs a little-endian platform: nobody has tried its spool on another"
+#endif
 #ifndef HAVE_INT128
 #error "wiscsort needs a compiler with 128-bit integers (gcc or clang)"
 #endif
@@ -475,5 +478,14 @@ ws_function_run_condition(const WindowFunc *function)
 	return NIL;
 #endif
 }
+
+/* An expression of a parent, as it is in one of its partitions.  With optimizer/appendinfo.h. */
+#if PG_VERSION_NUM >= 160000
+#define ws_expression_in_child(root, expr, rel) \
+	adjust_appendrel_attrs_multilevel(root, (Node *) (expr), rel, (rel)->top_parent)
+#else
+#define ws_expression_in_child(root, expr, rel) \
+	adjust_appendrel_attrs_multilevel(root, (Node *) (expr), (rel)->relids, (rel)->top_parent_relids)
+#endif
 
 #endif							/* WS_COMPAT_H */

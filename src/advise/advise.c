@@ -250,6 +250,13 @@ is_top_n(const Advised *a)
 		ws_bound_is_cores(found->bound, found->sortops[0], found->collations[0], a->facts.rows, a->width);
 }
 
+/* Does core not sort all rows at once, which is what is foreseen of it? */
+static bool
+sorts_a_part(const Advised *a)
+{
+	return is_top_n(a) || a->found->kind == WS_NODE_INCREMENTAL;
+}
+
 static void
 add_estimate(StringInfo buf, const char *who, const WsSortForecast *f, double scale)
 {
@@ -271,7 +278,10 @@ estimates(const Advised *a)
 		WsSortForecast here = ws_forecast_here(&a->facts, (Size) settings[i] * 1024);
 
 		appendStringInfo(&buf, "%s{\"work_mem\": \"%s\"", i > 0 ? ", " : "", setting_names[i]);
-		add_estimate(&buf, "core", &core, a->core[i]);
+		if (sorts_a_part(a))
+			appendStringInfoString(&buf, ", \"core\": null");
+		else
+			add_estimate(&buf, "core", &core, a->core[i]);
 		add_estimate(&buf, "wiscsort", &here, a->here[i]);
 		appendStringInfoChar(&buf, '}');
 	}
@@ -368,7 +378,7 @@ put_row(const Advised *a, int number, ReturnSetInfo *result)
 	values[i++] = CStringGetTextDatum(describe(&here));
 	nulls[i] = least_here == MAX_KILOBYTES;
 	values[i++] = Int64GetDatum(least_here);
-	nulls[i] = least_core == MAX_KILOBYTES;
+	nulls[i] = least_core == MAX_KILOBYTES || sorts_a_part(a);
 	values[i++] = Int64GetDatum(least_core);
 	values[i++] = estimates(a);
 	values[i++] = Int64GetDatum(recommend(a, a->found->kind == WS_NODE_OURS ? least_here : least_core,

@@ -297,6 +297,7 @@ finish_sort(WsSortState *state)
 		ws_log_sort(state);
 	ws_sort_destroy(state->sort);
 	state->sort = NULL;
+	state->figures = NULL;		/* a slot that is another sort's now */
 }
 
 static void

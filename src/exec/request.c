@@ -378,6 +378,7 @@ find_allowance(WsRequest *r, Relation rel)
 {
 	const char *bound;
 	double		width = r->width;
+	bool		limited = temp_file_limit >= 0 || ws_max_temp >= 0;
 
 	r->bound = NULL;
 	r->found = r->allowance = PG_INT64_MAX;
@@ -387,11 +388,14 @@ find_allowance(WsRequest *r, Relation rel)
 		return;
 	r->stays = STAYS * cache_found(r->sharers, WS_FOUND_STILL, &bound);
 	r->again_at = ws_debug_again;
-	/* a spool would be there a second time where the system cannot shorten its file from its beginning */
-	r->again = temp_file_limit < 0 && ws_record_store == WS_STORE_AUTO;
+	/*
+	 * A spool would be there a second time where the system cannot shorten its file from its beginning, and
+	 * a table is copied: no reason to end a query by its limit that can go on as it is.
+	 */
+	r->again = !limited && ws_record_store == WS_STORE_AUTO;
 	if (r->store == WS_KIND_HEAP)
 	{
-		r->again = temp_file_limit < 0 && r->needed != NULL && (r->again || r->again_at >= 0);
+		r->again = !limited && r->needed != NULL && (r->again || r->again_at >= 0);
 		r->copies = r->needed != NULL && has_outgrown_memory(r, rel);
 		if (!r->copies)
 			return;

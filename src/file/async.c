@@ -40,9 +40,6 @@
 /* Reads that have waited for operations are begun so many at a time. */
 #define BATCH		(WS_DEPTH / 4)
 
-/* Pages of a block that may come from the page cache, at most. */
-#define MOST_PAGES	256
-
 /* Queues of a kind that nobody is using, at most so many. */
 #define MOST_IDLE	8
 
@@ -180,20 +177,10 @@ end(void *arg)
 static bool
 is_cached(const AsyncReader *r, const WsRead *read, const WsStretch *s)
 {
-	char	   *map = r->map[s->member];
-	Size		page = (Size) sysconf(_SC_PAGESIZE);
-	Size		begin = TYPEALIGN_DOWN(page, (Size) s->offset);
-	Size		end = (Size) s->offset + read->bytes;
-	Size		n = (end - begin + page - 1) / page;
-	unsigned char there[MOST_PAGES];
+	const char *map = r->map[s->member];
 
-	if (map == NULL || end > r->map_bytes[s->member] || n > MOST_PAGES ||
-		mincore(map + begin, end - begin, there) != 0)
-		return false;
-	for (Size i = 0; i < n; i++)
-		if ((there[i] & 1) == 0)
-			return false;
-	return true;
+	return map != NULL && (Size) s->offset + read->bytes <= r->map_bytes[s->member] &&
+		ws_pages_absent(map + s->offset, read->bytes) == 0;
 }
 
 /* Reads what the page cache has at once; false if it has not all of it. */

@@ -23,6 +23,8 @@ typedef struct WsFigures
 	int64		rows_in;
 	int64		rows_out;
 	int64		merged;			/* entries that the present merge pass has moved */
+	int64		to_merge;		/* of so many */
+	int64		pass_began;		/* a TimestampTz */
 	int64		disk;			/* bytes of temporary files */
 	int64		memory;			/* bytes, as of a moment ago */
 	double		share_read;		/* of the input, at the same moment; 0 or less: who knows */
@@ -67,15 +69,24 @@ ws_watch_shrink(WsWatch *watch, int64 bytes)
 		watch->figures->disk -= bytes;
 }
 
-/* A merge pass begins, or with pass 0 it has ended. */
+/* A merge pass over so many entries begins, at `now`, a TimestampTz. */
 static inline void
-ws_watch_pass(WsWatch *watch, int pass, int passes)
+ws_watch_pass(WsWatch *watch, int pass, int passes, int64 entries, int64 now)
 {
-	if (watch == NULL)
-		return;
 	watch->figures->merged = 0;
+	watch->figures->to_merge = entries;
+	watch->figures->pass_began = now;
 	watch->figures->passes = passes;
 	watch->figures->pass = pass;
+}
+
+/* It has ended, at `now`.  No row has come in meanwhile, which says nothing about the input. */
+static inline void
+ws_watch_passed(WsWatch *watch, int64 now)
+{
+	watch->figures->pass = 0;
+	if (watch->figures->looked_at > 0)
+		watch->figures->looked_at = now;
 }
 
 /* It has moved so many entries more. */

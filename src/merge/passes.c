@@ -16,6 +16,7 @@
 #include "merge/merge.h"
 
 #include "miscadmin.h"
+#include "utils/timestamp.h"
 
 /* Entries moved from a merge to a run at a time. */
 #define COPY_ENTRIES	1024
@@ -166,16 +167,20 @@ merge_first(WsPasses *p, int n, bool any_order)
 	WsFormation *f = p->formation;
 	int			level = 0;
 	uint32		arrival = PG_UINT32_MAX;
+	uint64		entries = 0;
 	WsRun		run;
 
 	for (int i = 0; i < n; i++)
 	{
+		entries += f->runs[i].nentries;
 		level = Max(level, f->runs[i].level);
 		arrival = Min(arrival, f->runs[i].arrival);
 	}
 	if (level + 1 >= WS_MAX_LEVELS)
 		elog(ERROR, "too many merge levels");
-	ws_watch_pass(p->watch, level + 1, passes_expected(f, level + 1, any_order));
+	if (p->watch != NULL)
+		ws_watch_pass(p->watch, level + 1, passes_expected(f, level + 1, any_order), (int64) entries,
+					  GetCurrentTimestamp());
 	if (f->source != NULL)
 		run = ws_rows_merge(p, n, level + 1, any_order);
 	else
@@ -190,7 +195,8 @@ merge_first(WsPasses *p, int n, bool any_order)
 	ws_formation_drop_runs(f, n);
 	f->stats.passes = Max(f->stats.passes, level + 1);
 	ws_formation_add_run(f, run);
-	ws_watch_pass(p->watch, 0, 0);
+	if (p->watch != NULL)
+		ws_watch_passed(p->watch, GetCurrentTimestamp());
 }
 
 /* Has the runs from number `start` on, n of them, be the first. */

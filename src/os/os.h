@@ -166,6 +166,11 @@ extern const char *ws_memory_bound_name(WsMemoryBound bound);
 /* ---- dispose.c ---- */
 extern void ws_dispose(char *base, Size bytes, const WsThreads *threads);
 
+/* ---- resident.c ---- */
+extern Size ws_page_bytes(void);
+extern double ws_pages_absent(const char *address, Size bytes);
+extern void ws_pages_announce(const char *address, Size bytes);
+
 /* ---- pmem.c ---- */
 extern char *ws_pmem_map(const char *name, Size *bytes);
 extern void ws_pmem_unmap(char *base, Size bytes);

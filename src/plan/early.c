@@ -59,7 +59,7 @@ windows_stop(PlannerInfo *root)
 	return has_run_condition((Node *) root->parse->targetList, NULL);
 }
 
-/* Is something in a query that may leave others half read: a LIMIT, a window that may stop, EXISTS, IN? */
+/* Is something in a query that may leave others half read: a LIMIT, a window that may stop, EXISTS, IN, ALL? */
 static bool
 leaves_rows(Node *node, void *context)
 {
@@ -73,7 +73,8 @@ leaves_rows(Node *node, void *context)
 			query_tree_walker((Query *) node, leaves_rows, NULL, 0);
 	}
 	if (IsA(node, SubLink) && (((SubLink *) node)->subLinkType == EXISTS_SUBLINK ||
-							   ((SubLink *) node)->subLinkType == ANY_SUBLINK))
+							   ((SubLink *) node)->subLinkType == ANY_SUBLINK ||
+							   ((SubLink *) node)->subLinkType == ALL_SUBLINK))
 		return true;
 	return expression_tree_walker(node, leaves_rows, NULL);
 }
@@ -109,12 +110,15 @@ ws_planned_for(bool before)
 bool
 ws_read_partly(PlannerInfo *root)
 {
+	bool		of_with = false;
+
 	if (windows_stop(root))
 		return true;
 	for (root = root->parent_root; root != NULL; root = root->parent_root)
 	{
-		/* a WITH query, which may be read by any part of the level that it belongs to */
-		if (plans_with_queries(root) &&
+		/* a WITH query, which may be read by any part of the level that it belongs to, and of those around */
+		of_with |= plans_with_queries(root);
+		if (of_with &&
 			((of_cursor && root->parent_root == NULL) || leaves_rows((Node *) root->parse, NULL)))
 			return true;
 		/* one row of all */

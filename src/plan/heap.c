@@ -113,7 +113,7 @@ ws_has_tids(const Path *path)
 
 /* The column of the relation that is a key's value, or NULL. */
 static Expr *
-key_column(RelOptInfo *rel, PathKey *pathkey)
+key_column(PlannerInfo *root, RelOptInfo *rel, PathKey *pathkey)
 {
 	ListCell   *lc;
 
@@ -122,7 +122,7 @@ key_column(RelOptInfo *rel, PathKey *pathkey)
 		Expr	   *expr = lfirst(lc);
 
 		if (IsA(expr, Var) && ((Var *) expr)->varattno > 0 &&
-			find_ec_member_matching_expr(pathkey->pk_eclass, expr, rel->relids) != NULL)
+			ws_member_of(root, rel, pathkey->pk_eclass, expr) != NULL)
 			return expr;
 	}
 	return NULL;
@@ -145,11 +145,11 @@ ws_heap_input(PlannerInfo *root, RelOptInfo *rel, Path *scan, List *pathkeys)
 	foreach(lc, pathkeys)
 	{
 		PathKey    *pathkey = lfirst(lc);
-		Expr	   *column = key_column(rel, pathkey);
+		Expr	   *column = key_column(root, rel, pathkey);
 
 		/* core sorts by the first column that is equal: it must not be the place */
 		if (column == NULL ||
-			find_ec_member_matching_expr(pathkey->pk_eclass, place, rel->relids) != NULL)
+			ws_member_of(root, rel, pathkey->pk_eclass, place) != NULL)
 			return NULL;
 		add_column_to_pathtarget(target, column, 0);
 	}

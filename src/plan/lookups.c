@@ -55,14 +55,26 @@ sort_below(const Path *path)
 
 /*
  * The pages of the table in which a path looks up rows with parameters; 0 if it does nothing of the kind, or
- * if the rows of each key are looked up once (Memoize).
+ * if the rows of each key are looked up once (Memoize).  *lookup is set to that path: of one of the partitions.
  */
 static double
-pages_looked_up(const Path *path)
+pages_looked_up(const Path *path, const Path **lookup)
 {
+	double		pages = 0;
+	ListCell   *lc;
+
 	if (path->param_info == NULL)
 		return 0;
-	return IsA(path, IndexPath) || IsA(path, BitmapHeapPath) ? (double) path->parent->pages : 0;
+	if (IsA(path, AppendPath))
+	{
+		foreach(lc, ((const AppendPath *) path)->subpaths)
+			pages += pages_looked_up(lfirst(lc), lookup);
+		return pages;
+	}
+	if (!IsA(path, IndexPath) && !IsA(path, BitmapHeapPath))
+		return 0;
+	*lookup = path;
+	return (double) path->parent->pages;
 }
 
 /* How far the order of the table, which the sort takes away, was that of what `inner` looks up: 0 to 1. */
@@ -147,6 +159,7 @@ charge_loops(PlannerInfo *root, RelOptInfo *joinrel, List **pathlist, List *oute
 	{
 		NestPath   *loop = lfirst(lc);
 		const CustomPath *sort;
+		const Path *lookup;
 		Path	   *unsorted;
 		double		pages;
 		double		share;
@@ -154,10 +167,10 @@ charge_loops(PlannerInfo *root, RelOptInfo *joinrel, List **pathlist, List *oute
 		if (!IsA(loop, NestPath) || loop->jpath.jointype != jointype ||
 			loop->jpath.innerjoinpath->parent != inner ||
 			!list_member_ptr(outer_paths, loop->jpath.outerjoinpath) ||
-			(pages = pages_looked_up(loop->jpath.innerjoinpath)) == 0 ||
+			(pages = pages_looked_up(loop->jpath.innerjoinpath, &lookup)) == 0 ||
 			(sort = sort_below(loop->jpath.outerjoinpath)) == NULL)
 			continue;
-		share = order_lost(root, sort, loop->jpath.innerjoinpath) * (1 - NBuffers / pages);
+		share = order_lost(root, sort, lookup) * (1 - NBuffers / pages);
 		if (share <= 0)
 			continue;
 		*pathlist = foreach_delete_current(*pathlist, lc);

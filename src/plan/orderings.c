@@ -47,7 +47,7 @@ ws_ordering_computable(PlannerInfo *root, RelOptInfo *rel, List *pathkeys, bool 
 	ListCell   *lc;
 
 	foreach(lc, pathkeys)
-		if (!relation_can_be_sorted_early(root, rel, lfirst_node(PathKey, lc)->pk_eclass, parallel))
+		if (!ws_class_computable(root, rel, lfirst_node(PathKey, lc)->pk_eclass, parallel))
 			return false;
 	return pathkeys != NIL;
 }
@@ -59,7 +59,7 @@ ws_ordering_computable(PlannerInfo *root, RelOptInfo *rel, List *pathkeys, bool 
  * those that it groups by.
  */
 static bool
-only_columns(RelOptInfo *rel, List *pathkeys)
+only_columns(PlannerInfo *root, RelOptInfo *rel, List *pathkeys)
 {
 	ListCell   *lc;
 
@@ -73,7 +73,7 @@ only_columns(RelOptInfo *rel, List *pathkeys)
 		{
 			Expr	   *expr = lfirst(lc2);
 
-			if (IsA(expr, Var) && find_ec_member_matching_expr(ec, expr, rel->relids) != NULL)
+			if (IsA(expr, Var) && ws_member_of(root, rel, ec, expr) != NULL)
 				found = true;
 		}
 		if (!found)
@@ -165,7 +165,7 @@ shared_ordering(PlannerInfo *root, RelOptInfo *rel, List *classes, int peer,
 		EquivalenceClass *ec = lfirst(lc);
 		PathKey    *pk;
 
-		if (!bms_is_member(peer, ec->ec_relids) || !relation_can_be_sorted_early(root, rel, ec, parallel))
+		if (!bms_is_member(peer, ec->ec_relids) || !ws_class_computable(root, rel, ec, parallel))
 			continue;
 		pk = ws_ascending_pathkey(root, ec);
 		if (!list_member_ptr(pathkeys, pk))
@@ -197,11 +197,16 @@ ws_useful_orderings(PlannerInfo *root, RelOptInfo *rel, bool parallel)
 			if (pathkeys_contained_in(grouping, own[i]))
 				own[i] = NIL;
 	}
+	/* mostly these are one list, and what of it can be computed takes a while with many partitions */
+	for (int i = 1; i < (int) lengthof(own); i++)
+		for (int j = 0; j < i; j++)
+			if (own[j] == own[i])
+				own[i] = NIL;
 	for (int i = 0; i < (int) lengthof(own); i++)
 		if (ws_ordering_computable(root, rel, own[i], parallel) &&
 			((bms_membership(root->all_baserels) == BMS_SINGLETON &&
 			  (root->parse->groupClause == NIL || own[i] == root->group_pathkeys)) ||
-			 only_columns(rel, own[i])))
+			 only_columns(root, rel, own[i])))
 			orderings = add_ordering(orderings, own[i]);
 
 	classes = mergeable_classes(root, rel);

@@ -210,6 +210,10 @@ sort_input(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *scan, const ch
 	double		query_bound = bound_of(root);
 	ListCell   *lc;
 
+	/* of one table there is no other order; looking for it takes a while with many partitions */
+	if (root->query_pathkeys != NIL && query_bound != WS_NO_BOUND &&
+		ws_bound_leaves(query_bound, root->query_pathkeys, rel->rows, rel->reltarget->width))
+		return;
 	foreach(lc, ws_useful_orderings(root, rel, partial))
 	{
 		List	   *pathkeys = lfirst(lc);

@@ -15,6 +15,10 @@ extern List *ws_useful_orderings(PlannerInfo *root, RelOptInfo *rel, bool parall
 extern bool ws_ordering_computable(PlannerInfo *root, RelOptInfo *rel, List *pathkeys,
 								   bool parallel);
 
+/* ---- members.c ---- */
+extern EquivalenceMember *ws_member_of(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, Expr *expr);
+extern bool ws_class_computable(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, bool parallel);
+
 /* ---- path.c ---- */
 extern CustomPath *ws_wrap_sort(PlannerInfo *root, SortPath *sort, double bound);
 extern CustomPath *ws_wrap_heap_sort(SortPath *sort, RelOptInfo *rel, WsTieKeys ties);

@@ -141,9 +141,9 @@ add_values(WsTieColumn *col, WsEncoding encoding, int width, HeapTuple stats)
 
 /* The "<" of a key's values in `var`, a column of `rel`: what is equal to it may be of another type. */
 static Oid
-less_than(const PathKey *pathkey, Node *var, const RelOptInfo *rel)
+less_than(PlannerInfo *root, const PathKey *pathkey, Node *var, RelOptInfo *rel)
 {
-	EquivalenceMember *em = find_ec_member_matching_expr(pathkey->pk_eclass, (Expr *) var, rel->relids);
+	EquivalenceMember *em = ws_member_of(root, rel, pathkey->pk_eclass, (Expr *) var);
 	Oid			type = em->em_datatype;
 
 	return get_opfamily_member(pathkey->pk_opfamily, type, type, BTLessStrategyNumber);
@@ -179,7 +179,7 @@ is_long(PlannerInfo *root, Node *var)
 
 /* What is known of a sort column, a Var of `rel`, which has `tuples` rows. */
 static WsTieColumn
-column_of(PlannerInfo *root, const PathKey *pathkey, Node *var, const RelOptInfo *rel, double tuples,
+column_of(PlannerInfo *root, const PathKey *pathkey, Node *var, RelOptInfo *rel, double tuples,
 		  bool last)
 {
 	WsTieColumn col = {.last = last};
@@ -188,7 +188,7 @@ column_of(PlannerInfo *root, const PathKey *pathkey, Node *var, const RelOptInfo
 	bool		descending;
 	bool		guessed;
 	int			width;
-	WsEncoding	encoding = ws_key_encoding(less_than(pathkey, var, rel),
+	WsEncoding	encoding = ws_key_encoding(less_than(root, pathkey, var, rel),
 										   pathkey->pk_eclass->ec_collation, &descending, &width);
 
 	if (encoding == WS_ENC_NONE)
@@ -234,7 +234,8 @@ ws_tie_keys(PlannerInfo *root, const Path *input, List *pathkeys, double tuples)
 	{
 		const PathKey *pathkey = list_nth_node(PathKey, pathkeys, i);
 
-		ws_key_width_add(&all, less_than(pathkey, list_nth(input->pathtarget->exprs, i + 1), input->parent),
+		ws_key_width_add(&all, less_than(root, pathkey, list_nth(input->pathtarget->exprs, i + 1),
+						 input->parent),
 						 pathkey->pk_eclass->ec_collation, false);
 	}
 	if (ws_prefix_holds(&all))

@@ -26,7 +26,7 @@
 #define WS_LEAST_NEED	((int64) 64 * 1024)
 
 /* One more whenever the shared memory, or a count, changes: builds that differ are not to share it. */
-#define WS_STAT_LAYOUT	1
+#define WS_STAT_LAYOUT	2
 
 /* Rows after which the figures that are not counted one by one are those of the moment. */
 #define WS_LOOK_ROWS	4096

@@ -238,7 +238,7 @@ has_thinned(const WsSlot *slot, TimestampTz now, double *silent)
 	const WsFigures *f = &slot->figures;
 
 	*silent = (double) (now - f->looked_at);
-	return f->looked_at > 0 && f->share_read >= LEAST_SHARE && f->share_read < 1 &&
+	return f->looked_at > 0 && f->share_read >= LEAST_SHARE && f->share_read < 1 && f->pass == 0 &&
 		*silent > SILENCE + SILENT * WS_LOOK_ROWS * (double) (f->looked_at - slot->first_row) /
 		(double) f->rows_in;
 }
@@ -264,6 +264,15 @@ rows_expected(const WsSlot *slot, TimestampTz now)
 	return Max(slot->expected, (double) f->rows_in);
 }
 
+/* In so many microseconds the present merge pass is going to end, if there is one. */
+static double
+left_of_pass(const WsFigures *f, TimestampTz now)
+{
+	if (f->pass == 0 || f->merged == 0 || f->merged > f->to_merge)
+		return 0;
+	return (double) (now - f->pass_began) * ((double) f->to_merge / (double) f->merged - 1);
+}
+
 /* In so many microseconds the sort is going to end, perhaps; -1: who knows. */
 static double
 left_of(WsShared *shared, const WsSlot *slot, double in_stage, TimestampTz now)
@@ -273,6 +282,7 @@ left_of(WsShared *shared, const WsSlot *slot, double in_stage, TimestampTz now)
 	double		behind = rows * slot->foreseen / 1000;
 	double		silent;
 	double		before;
+	double		pass;
 	double		done;
 	double		trust;
 
@@ -289,7 +299,7 @@ left_of(WsShared *shared, const WsSlot *slot, double in_stage, TimestampTz now)
 			behind = Max(behind - (double) slot->spent[WS_STAGE_SORT] - in_stage, behind * (1 - done) / 2);
 			return (1 - trust) * behind + (done > 0 ? trust * in_stage * (1 - done) / done : 0);
 		case WS_STAGE_SORT:
-			return Max(behind - in_stage, behind / 2);
+			return Max(behind - in_stage, behind / 2 + left_of_pass(f, now));
 		case WS_STAGE_INPUT:
 			break;
 	}
@@ -301,8 +311,10 @@ left_of(WsShared *shared, const WsSlot *slot, double in_stage, TimestampTz now)
 
 		return Max(rest * SCAN_ALONE - silent, 0) + behind;
 	}
+	/* rows to come are merged, too: as long for each as those that came */
 	before = (double) (slot->first_row - slot->stage_began);
-	return (in_stage - before) * (rows / (double) f->rows_in - 1) + behind;
+	pass = left_of_pass(f, now);
+	return (in_stage - before + pass) * (rows / (double) f->rows_in - 1) + pass + behind;
 }
 
 /* The phase, in words. */

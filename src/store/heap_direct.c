@@ -446,7 +446,7 @@ ws_direct_is_shared(WsDirect *d, BlockNumber block)
 void
 ws_direct_announce(const char *page)
 {
-	(void) madvise((void *) page, BLCKSZ, MADV_WILLNEED);
+	ws_pages_announce(page, BLCKSZ);
 }
 
 /* Is the block in shared_buffers, or its file's page in memory?  Where that cannot be told, it is. */
@@ -454,11 +454,10 @@ static bool
 in_memory(WsDirect *d, BlockNumber block)
 {
 	const char *page = mapped(d, block);
-	unsigned char there[BLCKSZ / MEMORY_PAGE];
 
 	if (page == NULL || d->segments[block / RELSEG_SIZE].persistent)
 		return true;
-	return ws_direct_is_shared(d, block) || mincore((void *) page, BLCKSZ, there) != 0 || (there[0] & 1) != 0;
+	return ws_direct_is_shared(d, block) || ws_pages_absent(page, BLCKSZ) <= 0;
 }
 
 /* The share of the table's blocks that is not in memory, 0 to 1: from samples. */

@@ -20,33 +20,36 @@
 
 #include <sys/mman.h>
 
-#define PAGE_BYTES		4096
 #define SAMPLES			64
-#define SAMPLE_PAGES	16
+#define SAMPLE_BYTES	((int64) 64 * 1024)
 
 #define READ_STEP		((int64) 1024 * 1024)
 #define READ_AHEAD		((int64) 4 * 1024 * 1024)
 #define PUNCH_STEP		((int64) 16 * 1024 * 1024)
 
-/* Of the file's pages, the share that is not in memory: 0 to 1, from samples; 0 without a file. */
+/*
+ * Of the file's pages, the share that is not in memory: 0 to 1, from samples; 0 without a file.  If not even
+ * what was written last is there, the file system keeps its files elsewhere (ZFS), or needs no memory for
+ * them (DAX), and the question has no answer: 0.
+ */
 double
 ws_spool_absent(const WsSpool *spool)
 {
-	int64		pages = spool->mapped / PAGE_BYTES;
-	int64		samples = Min(SAMPLES, pages / SAMPLE_PAGES);
-	int64		absent = 0;
+	int64		samples = Min(SAMPLES, spool->mapped / SAMPLE_BYTES);
+	double		absent = 0;
 
+	if (samples == 0 || ws_pages_absent(spool->map + spool->mapped - SAMPLE_BYTES, SAMPLE_BYTES) == 1)
+		return 0;
 	for (int64 i = 0; i < samples; i++)
 	{
-		unsigned char there[SAMPLE_PAGES];
-		const char *first = spool->map + (pages - SAMPLE_PAGES) * i / Max(samples - 1, 1) * PAGE_BYTES;
+		double		here = ws_pages_absent(spool->map + (spool->mapped - SAMPLE_BYTES) / Max(samples - 1, 1) * i,
+										   SAMPLE_BYTES);
 
-		if (mincore((void *) first, SAMPLE_PAGES * PAGE_BYTES, there) != 0)
+		if (here < 0)
 			return 0;
-		for (int j = 0; j < SAMPLE_PAGES; j++)
-			absent += (there[j] & 1) == 0;
+		absent += here;
 	}
-	return samples == 0 ? 0 : (double) absent / (double) (samples * SAMPLE_PAGES);
+	return absent / (double) samples;
 }
 
 /* Where the header of the row, or its length, is that begins behind offset `end`. */
@@ -103,7 +106,7 @@ ws_spool_scan(WsSpool *spool)
 		ws_file_read_ahead(spool->files, spool->file, READ_STEP, scan->asked);
 		scan->asked += READ_STEP;
 	}
-	behind = TYPEALIGN_DOWN(PAGE_BYTES, scan->end);
+	behind = TYPEALIGN_DOWN(ws_page_bytes(), scan->end);
 	if (scan->punches && behind >= scan->punched + PUNCH_STEP)
 	{
 		scan->punches = ws_file_punch(spool->files, spool->file, behind - scan->punched, scan->punched);

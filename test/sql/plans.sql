@@ -252,6 +252,11 @@ SELECT wtest.uses('SELECT * FROM (SELECT *, row_number() OVER (ORDER BY k) AS n 
        wtest.uses('WITH s AS (SELECT * FROM wtest.far ORDER BY k) SELECT (SELECT k FROM s LIMIT 1), (SELECT pad FROM s OFFSET 5 LIMIT 1)') AS first_twice,
        wtest.uses('WITH s AS MATERIALIZED (SELECT * FROM wtest.far ORDER BY k) SELECT 1 WHERE EXISTS (SELECT FROM s)') AS first_exists,
        wtest.uses('DECLARE c CURSOR FOR WITH s AS MATERIALIZED (SELECT * FROM wtest.far ORDER BY k) SELECT * FROM s') AS first_of_cursor;
+-- The same over partitions, and where those who read a part are further outside.
+SELECT wtest.uses('WITH s AS MATERIALIZED (SELECT * FROM wtest.far_parts ORDER BY k) SELECT * FROM s') AS whole_parts,
+       wtest.uses('WITH s AS MATERIALIZED (SELECT * FROM wtest.far_parts ORDER BY k) SELECT * FROM s LIMIT 10') AS first_of_parts,
+       wtest.uses('SELECT 1 WHERE EXISTS (WITH s AS MATERIALIZED (SELECT * FROM wtest.far ORDER BY k) SELECT FROM s WHERE pad <> '''')') AS first_within,
+       wtest.uses('WITH s AS MATERIALIZED (SELECT * FROM wtest.far ORDER BY k) SELECT 5 <> ALL (SELECT k FROM s)') AS first_not_all;
 RESET random_page_cost;
 -- Nor is the first step of a recursion told from others, in which rows may be few.
 SET wiscsort.threshold = 0;
@@ -290,3 +295,20 @@ SET work_mem = '64kB';
 SELECT wtest.uses('SELECT * FROM (SELECT * FROM wtest.coded WHERE name NOT IN (SELECT k FROM wtest.near) ORDER BY name OFFSET 0) s') AS not_in;
 SET random_page_cost = 10;
 SELECT wtest.uses('SELECT max(n) FROM (SELECT length(pad) AS n FROM wtest.far ORDER BY k OFFSET 0) s LIMIT 1') AS one_row;
+
+RESET random_page_cost;
+SET wiscsort.debug_force = on;
+-- Keys of partitions that are expressions, or columns at other places; and those of UNION ALL.
+CREATE TABLE wtest.moved (pad text, k int, gone int);
+ALTER TABLE wtest.moved DROP gone, ADD more int DEFAULT 3;
+INSERT INTO wtest.moved SELECT pad, k + 100000 FROM wtest.far;
+CREATE TABLE wtest.mixed (k int, pad text, more int) PARTITION BY RANGE (k);
+CREATE TABLE wtest.mixed_0 PARTITION OF wtest.mixed FOR VALUES FROM (0) TO (100000) PARTITION BY HASH (k);
+CREATE TABLE wtest.mixed_00 PARTITION OF wtest.mixed_0 FOR VALUES WITH (MODULUS 1, REMAINDER 0);
+ALTER TABLE wtest.mixed ATTACH PARTITION wtest.moved FOR VALUES FROM (100000) TO (200000);
+INSERT INTO wtest.mixed SELECT k, pad, 4 FROM wtest.far;
+ANALYZE wtest.mixed;
+SELECT wtest.compare('SELECT k, more FROM wtest.mixed ORDER BY more, k'),
+       wtest.compare('SELECT k, more FROM wtest.mixed ORDER BY k % 1000, k'),
+       wtest.compare('SELECT * FROM (SELECT k, pad FROM wtest.far UNION ALL SELECT k + 1, pad FROM wtest.moved) s ORDER BY k'),
+       wtest.compare('SELECT a.k FROM wtest.mixed a JOIN wtest.mixed b ON a.k = b.more * 1000 ORDER BY a.k');

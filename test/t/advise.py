@@ -253,6 +253,8 @@ def shapes():
     cur = session()
     found = one(cur, 'SELECT * FROM t ORDER BY m LIMIT 10')
     equal((found['core'], found['recommended_kb']), ('top-N heapsort', 4096), 'LIMIT: as it is')
+    equal((found['core_in_memory_kb'], {e['core'] for e in found['estimates']} if found['core'] else None),
+          (None, {None}), 'LIMIT: what core takes for all rows says nothing')
     cur.execute('SET wiscsort.enable = off')
     found = one(cur, 'SELECT * FROM t ORDER BY m LIMIT 150000')
     check(found['core'].startswith('external') and 'LIMIT' not in found['reason'],

@@ -101,6 +101,24 @@ def compare(core, curs, name):
         check(answer(cur, query) == wanted, '%s by %s, %s' % (name, order, settings['work_mem']), settings)
 
 
+def behind_gaps(core, curs, collation, sql):
+    """Texts that have codes, and later ones that have none, behind a column of which the same holds."""
+    for later in ("CASE i % 2 WHEN 0 THEN '¼' ELSE '1z' END", "substr('chczclaaabaz', 1 + 2 * (i % 6), 2)",
+                  "substr('szszzsdz', 1 + 2 * (i % 4), 2)"):
+        core.execute('DROP TABLE IF EXISTS x')
+        core.execute('CREATE TABLE x AS SELECT i, ARRAY[CASE WHEN i <= 20000 THEN i % 4 WHEN i <= 20200 THEN i ELSE 1000 END]'
+                     " AS a, (CASE WHEN i <= 20000 THEN 'é' || i % 4 WHEN i <= 20200 THEN 'x' || i ELSE " + later +
+                     ' || i * 7919 %% 5000 END) COLLATE "%s" AS t FROM generate_series(1, 30000) i' % sql)
+        core.execute('ANALYZE x')
+        query = 'SELECT i, t FROM x ORDER BY a, t, i'
+        wanted = answer(core, query)
+        for settings, cur in zip(SETTINGS + [{'work_mem': '4MB'}], curs + curs[-1:]):
+            if not common.options.core:
+                cur.execute("SET work_mem = '%s'" % settings['work_mem'])
+            uses(cur, query)
+            check(answer(cur, query) == wanted, 'behind gaps: %s in %s' % (later, collation), settings)
+
+
 def several():
     with tempfile.TemporaryDirectory(prefix='wiscsort-locale-') as place:
         made = [name for name in LOCALES if not make_locale(place, name)]
@@ -124,6 +142,8 @@ def several():
                     cur.execute('INSERT INTO x SELECT i, n, nullif(v, \'\'), left(v, 60) FROM s')
                     cur.execute('ANALYZE x')
                     compare(cur, curs, '%s in %s' % (name, collation))
+            for collation, sql in known.items():
+                behind_gaps(cur, curs, collation, sql)
             for collation, sql in known.items():
                 told(cluster, sql, collation)
             for collation in made:

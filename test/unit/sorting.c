@@ -14,6 +14,7 @@
 #include "../../src/os/region.c"
 #include "../../src/os/helper.c"
 #include "../../src/os/sigbus.c"
+#include "../../src/os/resident.c"
 #ifdef WS_FAKE_READER
 #include "fakereader.c"
 #else

@@ -1,0 +1,130 @@
+/*-------------------------------------------------------------------------
+ * members.c - which expressions of a relation are members of an equivalence class.
+ *
+ * A class has a member for each partition (before PostgreSQL 18, all in one list), and core's functions go
+ * through that list for each column of each partition.  For core that is bearable, since it asks for the
+ * partitions of a path that it has chosen; sorts of each partition are considered for each of them.  With
+ * 500 partitions of 20 columns that was nine tenths of planning.  So the parent's members are looked at, of
+ * which there are few, as they are in the partition.
+ *
+ * Measured: docs/decisions/30-cost-model.md.
+ *-------------------------------------------------------------------------
+ */
+#include "plan/plan.h"
+
+#include "nodes/nodeFuncs.h"
+#include "optimizer/appendinfo.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/paths.h"
+
+/* The same without conversions that change no bits. */
+static const Node *
+bare(const Node *expr)
+{
+	while (expr != NULL && IsA(expr, RelabelType))
+		expr = (const Node *) ((const RelabelType *) expr)->arg;
+	return expr;
+}
+
+/* What a column of a parent is in one of its partitions; NULL: not simply a column. */
+static const Node *
+column_in(PlannerInfo *root, const Var *var, Index relid)
+{
+	const AppendRelInfo *info;
+	const Node *parents;
+
+	if (var->varno == (int) relid)
+		return (const Node *) var;
+	info = root->append_rel_array != NULL ? root->append_rel_array[relid] : NULL;
+	parents = info != NULL ? column_in(root, var, info->parent_relid) : NULL;
+	if (parents == NULL || !IsA(parents, Var) || ((const Var *) parents)->varattno <= 0 ||
+		((const Var *) parents)->varattno > list_length(info->translated_vars))
+		return NULL;
+	return list_nth(info->translated_vars, ((const Var *) parents)->varattno - 1);
+}
+
+/* What a parent's expression is in one of its partitions. */
+static const Node *
+expression_in(PlannerInfo *root, RelOptInfo *rel, const Expr *expr)
+{
+	const Node *column = IsA(expr, Var) ? column_in(root, (const Var *) expr, rel->relid) : NULL;
+
+	return column != NULL ? column : ws_expression_in_child(root, expr, rel);
+}
+
+/* Is a relation a partition, or a member of UNION ALL, whose parent has the members to look at? */
+static bool
+has_parents(const PlannerInfo *root, const RelOptInfo *rel)
+{
+	return rel->reloptkind == RELOPT_OTHER_MEMBER_REL && rel->top_parent_relids != NULL;
+}
+
+/* The next of the class's members that are of the parent alone, from *at on; NULL: there are no more. */
+static EquivalenceMember *
+next_of_parent(const RelOptInfo *rel, const EquivalenceClass *ec, int *at)
+{
+	while (*at < list_length(ec->ec_members))
+	{
+		EquivalenceMember *em = list_nth_node(EquivalenceMember, ec->ec_members, (*at)++);
+
+		/* those of partitions come behind all others */
+		if (em->em_is_child)
+			return NULL;
+		if (!em->em_is_const && bms_equal(em->em_relids, rel->top_parent_relids))
+			return em;
+	}
+	return NULL;
+}
+
+/*
+ * The member of the class that `expr`, of `rel`, is; of a partition that of its parent, which has the same
+ * types.  NULL: it is none.
+ */
+EquivalenceMember *
+ws_member_of(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, Expr *expr)
+{
+	EquivalenceMember *em;
+	int			at = 0;
+
+	if (!has_parents(root, rel))
+		return find_ec_member_matching_expr(ec, expr, rel->relids);
+	while ((em = next_of_parent(rel, ec, &at)) != NULL)
+		if (equal(bare(expression_in(root, rel, em->em_expr)), bare((const Node *) expr)))
+			return em;
+	return NULL;
+}
+
+/* Are all columns of an expression in the target? */
+static bool
+has_columns_of(const PathTarget *target, const Node *expr)
+{
+	List	   *wanted = pull_var_clause((Node *) expr, PVC_INCLUDE_AGGREGATES | PVC_INCLUDE_WINDOWFUNCS |
+										 PVC_INCLUDE_PLACEHOLDERS);
+
+	return list_difference(wanted, target->exprs) == NIL;
+}
+
+/* Can the rows of a relation be sorted by the class, before any join?  With `parallel`, in a worker? */
+bool
+ws_class_computable(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, bool parallel)
+{
+	EquivalenceMember *em;
+	int			at = 0;
+
+	if (!has_parents(root, rel))
+		return relation_can_be_sorted_early(root, rel, ec, parallel);
+	if (ec->ec_has_volatile)
+		return false;
+	while ((em = next_of_parent(rel, ec, &at)) != NULL)
+	{
+		const Node *expr = expression_in(root, rel, em->em_expr);
+
+		if (IsA(expr, Var) && list_member(rel->reltarget->exprs, expr))
+			return true;
+		if (!expression_returns_set((Node *) expr) && has_columns_of(rel->reltarget, expr) &&
+			(!parallel || is_parallel_safe(root, (Node *) expr)))
+			return true;
+	}
+	return false;
+}
