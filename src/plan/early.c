@@ -59,7 +59,7 @@ windows_stop(PlannerInfo *root)
 	return has_run_condition((Node *) root->parse->targetList, NULL);
 }
 
-/* Is something in a query that may leave others half read: a LIMIT, a window that may stop, EXISTS, IN, ALL? */
+/* Is something in a query that may leave others half read: LIMIT, a window that may stop, EXISTS, IN, ALL? */
 static bool
 leaves_rows(Node *node, void *context)
 {

@@ -55,7 +55,8 @@ sort_below(const Path *path)
 
 /*
  * The pages of the table in which a path looks up rows with parameters; 0 if it does nothing of the kind, or
- * if the rows of each key are looked up once (Memoize).  *lookup is set to that path: of one of the partitions.
+ * if the rows of each key are looked up once (Memoize).  *lookup is set to that path, of one of the
+ * partitions.
  */
 static double
 pages_looked_up(const Path *path, const Path **lookup)

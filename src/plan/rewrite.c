@@ -333,8 +333,9 @@ below_projections(Path *path)
  * sorts of 1,000 rows take 1.3 times as long as one of all (64 kB): when it is a sort's turn, its rows are no
  * longer in the processor's caches.
  *
- * Left as it is: whatever a LIMIT, or another reader, may end early, row marks, functions that return sets, for which the targets
- * are not the final ones yet, and what the settings say: rows that are to stay in their tables.
+ * Left as it is: whatever a LIMIT, or another reader, may end early, row marks, functions that return sets,
+ * for which the targets are not the final ones yet, and what the settings say: rows that are to stay in their
+ * tables.
  */
 void
 ws_offer_one_sort(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_rel)
@@ -350,7 +351,8 @@ ws_offer_one_sort(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_
 	if (ws_debug_force || ws_record_store == WS_STORE_HEAP ||
 		input == NULL || input->param_info != NULL || !IsA(below_projections(input), AppendPath) ||
 		target == NULL || parse->limitCount != NULL ||
-		ws_inherited_bound(root) != WS_NO_BOUND || ws_read_partly(root) || parse->rowMarks != NIL || parse->hasTargetSRFs ||
+		ws_inherited_bound(root) != WS_NO_BOUND || ws_read_partly(root) ||
+		parse->rowMarks != NIL || parse->hasTargetSRFs ||
 		root->sort_pathkeys == NIL || pathkeys_contained_in(root->sort_pathkeys, input->pathkeys))
 		return;
 	foreach(lc, ordered_rel->pathlist)

@@ -38,8 +38,12 @@
 /* Attempts to read a slot while its backend changes it. */
 #define ATTEMPTS		1000
 
-/* Of the input, what has to have been read before it says how many rows there are. */
+/*
+ * Of the input, what has to have been read before it says how many rows there are; and so many times the
+ * planner's rows may have come before these are out.
+ */
 #define LEAST_SHARE		0.01
+#define JUST_MORE		1.02
 
 /*
  * A scan without rows for so long, in microseconds, and so many times as long as WS_LOOK_ROWS of them took,
@@ -255,10 +259,11 @@ rows_expected(const WsSlot *slot, TimestampTz now)
 	if (f->share_read >= LEAST_SHARE)
 	{
 		double		told = (double) f->rows_in / Min(f->share_read, 1);
+		double		least = Max(slot->expected, (double) f->rows_in);
 
 		/* rows that pass may lie together: a planner that is not far off may know that */
-		if (slot->expected > (double) f->rows_in && slot->expected < told && slot->expected > told / 2)
-			told = sqrt(told * slot->expected);
+		if (least < slot->expected * JUST_MORE && least < told && least > told / 2)
+			told = sqrt(told * least);
 		return told;
 	}
 	return Max(slot->expected, (double) f->rows_in);
@@ -299,7 +304,8 @@ left_of(WsShared *shared, const WsSlot *slot, double in_stage, TimestampTz now)
 			behind = Max(behind - (double) slot->spent[WS_STAGE_SORT] - in_stage, behind * (1 - done) / 2);
 			return (1 - trust) * behind + (done > 0 ? trust * in_stage * (1 - done) / done : 0);
 		case WS_STAGE_SORT:
-			return Max(behind - in_stage, behind / 2 + left_of_pass(f, now));
+			pass = left_of_pass(f, now);
+			return Max(behind - in_stage, behind / 2 + pass);
 		case WS_STAGE_INPUT:
 			break;
 	}

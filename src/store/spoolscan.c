@@ -36,14 +36,14 @@ double
 ws_spool_absent(const WsSpool *spool)
 {
 	int64		samples = Min(SAMPLES, spool->mapped / SAMPLE_BYTES);
+	int64		last = spool->mapped - SAMPLE_BYTES;
 	double		absent = 0;
 
-	if (samples == 0 || ws_pages_absent(spool->map + spool->mapped - SAMPLE_BYTES, SAMPLE_BYTES) == 1)
+	if (samples == 0 || ws_pages_absent(spool->map + last, SAMPLE_BYTES) == 1)
 		return 0;
 	for (int64 i = 0; i < samples; i++)
 	{
-		double		here = ws_pages_absent(spool->map + (spool->mapped - SAMPLE_BYTES) / Max(samples - 1, 1) * i,
-										   SAMPLE_BYTES);
+		double		here = ws_pages_absent(spool->map + last / Max(samples - 1, 1) * i, SAMPLE_BYTES);
 
 		if (here < 0)
 			return 0;
