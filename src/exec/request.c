@@ -40,6 +40,9 @@
 #define SETTING_SHARE		0.5
 #define MEMORY_SHARE		0.2
 
+/* Rows that need not be copied are, if that stays below so much of what limits there are. */
+#define LIMIT_SHARE			0.5
+
 /* Of a file of runs of rows so many times as much may stay in the page cache: what goes is read in order. */
 #define STAYS				3
 
@@ -369,6 +372,14 @@ has_outgrown_memory(const WsRequest *r, Relation rel)
 	return random_page > seq_page;
 }
 
+/* Do so many bytes of temporary files stay well below what limits there are? */
+static bool
+within_limits(double bytes)
+{
+	return (temp_file_limit < 0 || bytes < LIMIT_SHARE * 1024 * temp_file_limit) &&
+		(ws_max_temp < 0 || bytes < LIMIT_SHARE * 1024 * ws_max_temp);
+}
+
 /*
  * Finds what of it this sort is allowed: nothing if more rows are expected than that, so that they travel
  * from the first on.  And whether rows of the table `rel` are copied, although planned to stay there.
@@ -378,32 +389,38 @@ find_allowance(WsRequest *r, Relation rel)
 {
 	const char *bound;
 	double		width = r->width;
+	double		rows = ws_rows_taken_in(r->rows, (double) r->wanted);
 	bool		limited = temp_file_limit >= 0 || ws_max_temp >= 0;
+	int			sharers = r->sharers;
 
+	/* the inner side of a join in workers: each of them sorts all of it */
+	if (sharers == 1 && IsParallelWorker())
+		sharers += max_parallel_workers_per_gather;
 	r->bound = NULL;
 	r->found = r->allowance = PG_INT64_MAX;
 	r->again = r->copies = false;
 	r->again_at = -1;
 	if (r->store == WS_KIND_KEYS)
 		return;
-	r->stays = STAYS * cache_found(r->sharers, WS_FOUND_STILL, &bound);
+	r->stays = STAYS * cache_found(sharers, WS_FOUND_STILL, &bound);
 	r->again_at = ws_debug_again;
 	/*
-	 * A spool would be there a second time where the system cannot shorten its file from its beginning, and
-	 * a table is copied: no reason to end a query by its limit that can go on as it is.
+	 * Beginning again takes more temporary disk: a table's rows are copied, and those of a spool are there
+	 * twice where the system cannot shorten its file from its beginning.  A sort that can go on without that
+	 * is not to come to a limit by it.
 	 */
 	r->again = !limited && ws_record_store == WS_STORE_AUTO;
 	if (r->store == WS_KIND_HEAP)
 	{
 		r->again = !limited && r->needed != NULL && (r->again || r->again_at >= 0);
-		r->copies = r->needed != NULL && has_outgrown_memory(r, rel);
+		width = (double) RelationGetNumberOfBlocks(rel) * BLCKSZ / Max(rel->rd_rel->reltuples, 1);
+		r->copies = r->needed != NULL && has_outgrown_memory(r, rel) &&
+			within_limits(ws_spool_bytes(rows, width) + rows * sizeof(WsEntry));
 		if (!r->copies)
 			return;
-		width = (double) RelationGetNumberOfBlocks(rel) * BLCKSZ / Max(rel->rd_rel->reltuples, 1);
 	}
-	r->found = ws_spool_allowance(r->sharers, WS_FOUND_STILL, &r->bound);
-	r->allowance = ws_spool_bytes(ws_rows_taken_in(r->rows, (double) r->wanted), width) > (double) r->found ?
-		0 : r->found;
+	r->found = ws_spool_allowance(sharers, WS_FOUND_STILL, &r->bound);
+	r->allowance = ws_spool_bytes(rows, width) > (double) r->found ? 0 : r->found;
 }
 
 /*

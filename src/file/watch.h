@@ -45,7 +45,7 @@ typedef struct WsWatch
 
 /*
  * Temporary files become larger by so many bytes, or have become that.  Raises the error of the limit.
- * `watch` may be NULL, here and below.
+ * `watch` may be NULL.
  */
 static inline void
 ws_watch_grow(WsWatch *watch, int64 bytes)
@@ -61,7 +61,7 @@ ws_watch_grow(WsWatch *watch, int64 bytes)
 	watch->disk_peak = Max(watch->disk_peak, disk);
 }
 
-/* They have given so many bytes back. */
+/* They have given so many bytes back.  `watch` may be NULL. */
 static inline void
 ws_watch_shrink(WsWatch *watch, int64 bytes)
 {
@@ -89,7 +89,7 @@ ws_watch_passed(WsWatch *watch, int64 now)
 		watch->figures->looked_at = now;
 }
 
-/* It has moved so many entries more. */
+/* It has moved so many entries more.  `watch` may be NULL. */
 static inline void
 ws_watch_merged(WsWatch *watch, int64 entries)
 {

@@ -178,6 +178,9 @@ merge_first(WsPasses *p, int n, bool any_order)
 	}
 	if (level + 1 >= WS_MAX_LEVELS)
 		elog(ERROR, "too many merge levels");
+	/* rows that travel are all merged */
+	if (f->bound != NULL && f->source == NULL)
+		entries = Min(entries, f->bound->rows);
 	if (p->watch != NULL)
 		ws_watch_pass(p->watch, level + 1, passes_expected(f, level + 1, any_order), (int64) entries,
 					  GetCurrentTimestamp());

@@ -99,10 +99,10 @@ ws_member_of(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, Expr *exp
 static bool
 has_columns_of(const PathTarget *target, const Node *expr)
 {
-	List	   *wanted = pull_var_clause((Node *) expr, PVC_INCLUDE_AGGREGATES | PVC_INCLUDE_WINDOWFUNCS |
-										 PVC_INCLUDE_PLACEHOLDERS);
+	const int	flags = PVC_INCLUDE_AGGREGATES | PVC_INCLUDE_WINDOWFUNCS | PVC_INCLUDE_PLACEHOLDERS;
+	List	   *wanted = pull_var_clause((Node *) expr, flags);
 
-	return list_difference(wanted, target->exprs) == NIL;
+	return list_difference(wanted, pull_var_clause((Node *) target->exprs, flags)) == NIL;
 }
 
 /* Can the rows of a relation be sorted by the class, before any join?  With `parallel`, in a worker? */
@@ -122,7 +122,8 @@ ws_class_computable(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, bo
 
 		if (IsA(expr, Var) && list_member(rel->reltarget->exprs, expr))
 			return true;
-		if (!expression_returns_set((Node *) expr) && has_columns_of(rel->reltarget, expr) &&
+		if (!expression_returns_set((Node *) expr) &&
+			(list_member(rel->reltarget->exprs, expr) || has_columns_of(rel->reltarget, expr)) &&
 			(!parallel || is_parallel_safe(root, (Node *) expr)))
 			return true;
 	}

@@ -161,6 +161,24 @@ keep_partial_path(RelOptInfo *rel, Path *path)
 	rel->partial_pathlist = list_insert_nth(rel->partial_pathlist, place, path);
 }
 
+/*
+ * Does the level outside get the relation's partial paths as they are?  So it is in the members of set
+ * operations, which have an order to be delivered in from PostgreSQL 17 on.  Core adds them one by one to
+ * those of the level's result, and frees those that others are better than, to which its Gather Merge may
+ * refer.  Of the paths that core has made there are none of that kind; of a sort that keep_partial_path() has
+ * added, there would be.
+ */
+static bool
+hands_on_partial_paths(const PlannerInfo *root, const RelOptInfo *rel)
+{
+	const Query *parse = root->parse;
+
+	return root->parent_root != NULL && rel->reloptkind == RELOPT_BASEREL &&
+		bms_membership(root->all_baserels) == BMS_SINGLETON && parse->sortClause == NIL &&
+		parse->groupClause == NIL && parse->groupingSets == NIL && parse->distinctClause == NIL &&
+		!parse->hasAggs && !parse->hasWindowFuncs;
+}
+
 /* Adds a sorted path to those that core has made, none of which is dropped for it. */
 static void
 add_sorted_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *cpath, bool partial)
@@ -296,7 +314,7 @@ add_sorted_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *r
 	scan = cheapest_input(rel->pathlist, true);
 	if (input != NULL)
 		sort_input(root, rel, input, scan, refusal, false);
-	if (!rel->consider_parallel)
+	if (!rel->consider_parallel || hands_on_partial_paths(root, rel))
 		return;
 	input = cheapest_input(rel->partial_pathlist, false);
 	scan = cheapest_input(rel->partial_pathlist, true);

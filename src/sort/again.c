@@ -332,7 +332,21 @@ ws_sort_look(WsSort *sort, TupleTableSlot *slot)
 		sort->next_look += Max(LOOK_ROWS, sort->next_look / LOOK_SHARE);
 }
 
-/* What EXPLAIN ANALYZE shows: of the sort as it began again, if it has. */
+/* Adds what was fetched from the table before a sort began again. */
+static void
+add_fetched(WsStoreStats *all, const WsStoreStats *first)
+{
+	all->windows |= first->windows;
+	all->window_rows = Max(all->window_rows, first->window_rows);
+	all->blocks_direct += first->blocks_direct;
+	all->blocks_buffered += first->blocks_buffered;
+	all->persistent |= first->persistent;
+	all->ties_in_table |= first->ties_in_table;
+	all->ties_spooled |= first->ties_spooled;
+	all->tie_rows += first->tie_rows;
+}
+
+/* What EXPLAIN ANALYZE shows: of the sort as it began again, if it has, and of what it did before. */
 void
 ws_sort_stats(const WsSort *sort, WsSortStats *stats)
 {
@@ -345,6 +359,7 @@ ws_sort_stats(const WsSort *sort, WsSortStats *stats)
 	stats->runs.entries = first.runs.entries;
 	stats->runs.bytes += first.runs.bytes;
 	stats->store.spooled += first.store.spooled;
+	add_fetched(&stats->store, &first.store);
 	stats->wanted = first.wanted;
 	stats->passed = first.passed;
 	stats->again = true;

@@ -38,11 +38,10 @@
 /* Attempts to read a slot while its backend changes it. */
 #define ATTEMPTS		1000
 
-/*
- * Of the input, what has to have been read before it says how many rows there are; and so many times the
- * planner's rows may have come before these are out.
- */
+/* Of the input, what has to have been read before it says how many rows there are. */
 #define LEAST_SHARE		0.01
+
+/* When so many times the planner's rows have come, these count no more. */
 #define JUST_MORE		1.02
 
 /*

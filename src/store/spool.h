@@ -58,6 +58,7 @@ typedef struct WsSpool
 	WsReader   *reader;			/* of the file, mapped */
 	const char *map;			/* its bytes */
 	int64		mapped;			/* bytes of it */
+	bool		tells;			/* the system knows which of them are in memory */
 	AttrNumber	key_natts;		/* columns that keys are made of */
 	int64		start;			/* what pointers of rows in the buffer begin at: flushed, or 0 */
 	/* once rows travel (travel.c) */
@@ -227,6 +228,7 @@ typedef struct WsSpoolScan
 	bool		punches;		/* the file system knows holes */
 } WsSpoolScan;
 
+extern bool ws_spool_tells(const WsSpool *spool);
 extern double ws_spool_absent(const WsSpool *spool);
 extern TupleTableSlot *ws_spool_scan(WsSpool *spool);
 

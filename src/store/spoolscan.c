@@ -18,8 +18,6 @@
 #include "store/row.h"
 #include "store/spool.h"
 
-#include <sys/mman.h>
-
 #define SAMPLES			64
 #define SAMPLE_BYTES	((int64) 64 * 1024)
 
@@ -28,10 +26,20 @@
 #define PUNCH_STEP		((int64) 16 * 1024 * 1024)
 
 /*
- * Of the file's pages, the share that is not in memory: 0 to 1, from samples; 0 without a file.  If not even
- * what was written last is there, the file system keeps its files elsewhere (ZFS), or needs no memory for
- * them (DAX), and the question has no answer: 0.
+ * Can it be told which of the file's pages are in memory?  Asked when the last of them has just been written:
+ * if even that is not there, the file system keeps its files elsewhere (ZFS), or needs no memory for them
+ * (DAX).
  */
+bool
+ws_spool_tells(const WsSpool *spool)
+{
+	int64		last = spool->mapped - SAMPLE_BYTES;
+	double		absent = last < 0 ? -1 : ws_pages_absent(spool->map + last, SAMPLE_BYTES);
+
+	return absent >= 0 && absent < 1;
+}
+
+/* Of the file's pages, the share that is not in memory: 0 to 1, from samples; 0 if that cannot be told. */
 double
 ws_spool_absent(const WsSpool *spool)
 {
@@ -39,7 +47,7 @@ ws_spool_absent(const WsSpool *spool)
 	int64		last = spool->mapped - SAMPLE_BYTES;
 	double		absent = 0;
 
-	if (samples == 0 || ws_pages_absent(spool->map + last, SAMPLE_BYTES) == 1)
+	if (samples == 0 || !spool->tells)
 		return 0;
 	for (int64 i = 0; i < samples; i++)
 	{

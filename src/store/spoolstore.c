@@ -60,7 +60,10 @@ spill(WsStore *store, Size alone, Size helped, Size entries)
 static void
 end(WsStore *store)
 {
-	ws_spool_finish((WsSpool *) store);
+	WsSpool    *spool = (WsSpool *) store;
+
+	ws_spool_finish(spool);
+	spool->tells = ws_spool_tells(spool);
 }
 
 static void

@@ -541,7 +541,7 @@ fault('distance scans have TIDs', FILE, 'return ((const IndexPath *) path)->inde
 fault('snapshots that expire allowed', FILE, 'if (ws_snapshots_expire())', 'if (false)',
       't:snapshots/expiring_snapshots')
 FILE = 'plan/orderings.c'
-fault('expressions below joins', FILE, 'only_columns(rel, own[i])))', 'only_columns(rel, NIL)))',
+fault('expressions below joins', FILE, 'only_columns(root, rel, own[i])))', 'only_columns(root, rel, NIL)))',
       'sql:plans sql:executor')
 FILE = 'plan/finish.c'
 fault('volatile columns taken for one', FILE, 'match_by_position(cscan);', '(void) match_by_position;',

@@ -260,7 +260,7 @@ def shapes():
     check(found['core'].startswith('external') and 'LIMIT' not in found['reason'],
           'a LIMIT whose rows memory does not hold', found)
     for query in ('WITH c AS MATERIALIZED (SELECT * FROM t ORDER BY m) SELECT * FROM c LIMIT 10',
-                  'SELECT ARRAY(SELECT m FROM t ORDER BY m) LIMIT 1'):
+                  'SELECT ARRAY(SELECT m FROM t ORDER BY m, i) LIMIT 1'):
         found = one(cur, query)
         check(found['core'].startswith('external') and 'LIMIT' not in found['reason'], 'a LIMIT does not reach a CTE, nor'
               ' a subquery: ' + query, found)

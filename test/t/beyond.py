@@ -155,7 +155,11 @@ def outgrown():
             cur.execute("COMMIT; SET random_page_cost = 1")
             found = explain(cur, 'EXECUTE p%d' % n, ', ANALYZE')
             check('Record Store: heap' in found, 'not where random reads are said to be as cheap', found)
-            cur.execute('RESET random_page_cost; RESET effective_cache_size')
+            cur.execute("RESET random_page_cost; SELECT set_config('wiscsort.max_temp',"
+                        " pg_relation_size('x') / 1024 || 'kB', false)")
+            found = explain(cur, 'EXECUTE p%d' % n, ', ANALYZE')
+            check('Record Store: heap' in found, 'nor where copies could come to a limit', found)
+            cur.execute('RESET wiscsort.max_temp; RESET effective_cache_size')
             found = explain(cur, 'EXECUTE p%d' % n, ', ANALYZE')
             check('Record Store: heap' in found, 'nor where memory is said to be there', found)
         healthy(cluster, 'outgrown')
