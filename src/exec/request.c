@@ -413,9 +413,10 @@ find_allowance(WsRequest *r, Relation rel)
 	if (r->store == WS_KIND_HEAP)
 	{
 		r->again = !limited && r->needed != NULL && (r->again || r->again_at >= 0);
+		if (r->needed == NULL || !has_outgrown_memory(r, rel))
+			return;
 		width = (double) RelationGetNumberOfBlocks(rel) * BLCKSZ / Max(rel->rd_rel->reltuples, 1);
-		r->copies = r->needed != NULL && has_outgrown_memory(r, rel) &&
-			within_limits(ws_spool_bytes(rows, width) + rows * sizeof(WsEntry));
+		r->copies = within_limits(ws_spool_bytes(rows, width) + rows * sizeof(WsEntry));
 		if (!r->copies)
 			return;
 	}

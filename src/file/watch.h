@@ -84,9 +84,9 @@ ws_watch_pass(WsWatch *watch, int pass, int passes, int64 entries, int64 now)
 static inline void
 ws_watch_passed(WsWatch *watch, int64 now)
 {
-	watch->figures->pass = 0;
 	if (watch->figures->looked_at > 0)
 		watch->figures->looked_at = now;
+	watch->figures->pass = 0;
 }
 
 /* It has moved so many entries more.  `watch` may be NULL. */

@@ -120,8 +120,6 @@ ws_class_computable(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, bo
 	{
 		const Node *expr = expression_in(root, rel, em->em_expr);
 
-		if (IsA(expr, Var) && list_member(rel->reltarget->exprs, expr))
-			return true;
 		if (!expression_returns_set((Node *) expr) &&
 			(list_member(rel->reltarget->exprs, expr) || has_columns_of(rel->reltarget, expr)) &&
 			(!parallel || is_parallel_safe(root, (Node *) expr)))
