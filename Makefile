@@ -121,7 +121,8 @@ in_source = $(patsubst $(source)/%,%,$(wildcard $(addprefix $(source)/,$(1))))
 SOURCES := $(sort $(call in_source,src/*.c src/*/*.c src/exec/below/*.c))
 OBJS := $(SOURCES:.c=.o)
 UNIT_TESTS := $(basename $(sort $(call in_source,test/unit/test_*.c)))
-REGRESS = setup types multi plans cursors executor joins merge threads heap keys explain errors corner edges inline limits ranges
+REGRESS = setup types multi plans cursors executor joins merge threads heap heap_ties keys explain errors corner \
+	edges inline limits ranges
 REGRESS_OPTS = --inputdir=$(source)/test --outputdir=test/out --encoding=UTF8 --no-locale
 REGRESS_PREP = test/out
 

@@ -176,6 +176,8 @@ COMMENT ON FUNCTION wiscsort.advise_workload(wiscsort.share) IS
 -- it is in a list of libraries: that is said, but to sessions that had loaded it before.
 -- (Scripts of extensions are executed without notices, unless they ask for them.)
 DO $$
+DECLARE
+	before text := current_setting('client_min_messages');
 BEGIN
 	IF (SELECT count(*) = 2 FROM wiscsort.status() s
 		 WHERE (s.name = 'loaded in this session' AND s.value = 'by CREATE EXTENSION') OR
@@ -185,6 +187,8 @@ BEGIN
 		PERFORM set_config('client_min_messages', 'notice', true);
 		RAISE NOTICE 'this session uses wiscsort, but new sessions do not load it yet'
 			USING HINT = 'SELECT wiscsort.enable_in_database(); has new sessions of this database load it.';
+		-- or it would stay for the rest of the transaction
+		PERFORM set_config('client_min_messages', before, true);
 	END IF;
 END
 $$;

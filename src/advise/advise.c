@@ -164,16 +164,16 @@ note_copies(Advised *a, PlanState *input)
 	}
 }
 
-/* Has a sort's rows measured. */
+/* Has a sort's rows measured: it may keep `share` of what all sorts may. */
 static void
-begin_measuring(Advised *a)
+begin_measuring(Advised *a, double share)
 {
 	PlanState  *input = outerPlanState(a->found->node);
 
 	a->input = ws_measure(input);
 	note_copies(a, input);
 	if (a->found->kind != WS_NODE_INCREMENTAL && a->input->sample == NULL)
-		ws_sample(a->input);
+		ws_sample(a->input, share);
 	if (a->facts.request.store == WS_KIND_HEAP)
 		a->output = ws_measure(a->found->node);
 }
@@ -418,14 +418,15 @@ advise(void *arg)
 	if (run)
 	{
 		foreach(lc, sorts)
-			begin_measuring(lfirst(lc));
+			begin_measuring(lfirst(lc), 1.0 / list_length(sorts));
 		ws_run_measured(desc);
 		trials = seconds_of(desc->planstate) * TRIALS_SHARE;
 		trials = Max(trials, TRIALS_LEAST);
 		foreach(lc, sorts)
+		{
 			end_measuring(lfirst(lc), trials / list_length(sorts));
-		foreach(lc, sorts)
 			ws_sample_end(((Advised *) lfirst(lc))->input);
+		}
 	}
 	foreach(lc, sorts)
 		put_row(lfirst(lc), ++number, question->result);

@@ -114,7 +114,7 @@ extern void ws_run_measured(QueryDesc *desc);
 /* ---- trial.c ---- */
 typedef struct WsSample WsSample;
 
-extern void ws_sample(WsMeasured *measured);
+extern void ws_sample(WsMeasured *measured, double share);
 extern void ws_sample_end(WsMeasured *measured);
 extern bool ws_try_sorts(const WsMeasured *measured, const WsFoundSort *found, const WsSortFacts *facts,
 						 double longest, double seconds, const int *settings, int n, double *core,

@@ -42,6 +42,9 @@
 /* Of what temporary files may have (wiscsort.max_temp, temp_file_limit), the part that a trial may take. */
 #define LIMIT_SHARE		0.5
 
+/* Memory of what keeps the rows of a sort at least, in kB. */
+#define LEAST_STORE		64
+
 struct WsSample
 {
 	TupleDesc	desc;
@@ -63,9 +66,9 @@ take(WsMeasured *measured, TupleTableSlot *slot)
 	ws_measure_row(&s->kept, ws_minimal_bytes(slot), 0);
 }
 
-/* Has rows kept of a node that is measured. */
+/* Has rows kept of a node that is measured: `share` of what all such nodes of a plan may keep. */
 void
-ws_sample(WsMeasured *measured)
+ws_sample(WsMeasured *measured, double share)
 {
 	WsSample   *s = palloc0(sizeof(WsSample));
 
@@ -73,8 +76,9 @@ ws_sample(WsMeasured *measured)
 	s->ops = ExecGetResultSlotOps(measured->node, NULL);
 	s->kept.unit = ws_spool_unit(s->desc);
 	/* where temporary files are limited, it has none: a tuplestore takes four times a short row's bytes */
-	s->most = ws_max_temp < 0 && temp_file_limit < 0 ? SAMPLE_BYTES : Min(SAMPLE_BYTES, work_mem * 256.0);
-	s->store = tuplestore_begin_heap(false, false, work_mem);
+	s->most = share *
+		(ws_max_temp < 0 && temp_file_limit < 0 ? SAMPLE_BYTES : Min(SAMPLE_BYTES, work_mem * 256.0));
+	s->store = tuplestore_begin_heap(false, false, Max((int) (share * work_mem), LEAST_STORE));
 	measured->sample = s;
 	measured->take = take;
 }

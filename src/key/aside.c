@@ -137,6 +137,7 @@ ws_learn_aside(const WsLearning *l)
 		col->abbreviate = NULL;
 		col->icu = NULL;
 		col->transform = NULL;
+		col->parts = NULL;
 	}
 	spec->comparator = true;
 }

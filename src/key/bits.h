@@ -2,7 +2,8 @@
  * bits.h - abbreviated keys in the making: parts of a value, one after the other, in 64 bits.
  *
  * The first part is in the highest bits.  What there is no room for is left out, so that keys which
- * differ are in the order of the values, and the comparator decides between the others.
+ * differ are in the order of the values, and the comparator decides between the others.  A guess at the
+ * order of values is made likewise, of more bits, and of parts that have no others (part.c).
  *-------------------------------------------------------------------------
  */
 #ifndef WS_BITS_H
@@ -12,14 +13,24 @@
 
 #include "port/pg_bswap.h"
 
-#define WS_KEY_BITS		64
+#define WS_KEY_BITS		64		/* of an abbreviated key */
+#define WS_GUESS_BITS	128		/* of a guess */
 
-/* An abbreviated key in the making. */
+/* An abbreviated key, or a guess, in the making. */
 typedef struct WsBits
 {
-	uint64		key;
+	ws_uint128	key;
 	int			left;			/* bits that have not been put */
 } WsBits;
+
+/* What there is to know of a type whose values are made of parts. */
+typedef struct WsNested
+{
+	/* puts the parts of a value */
+	void		(*put) (WsBits *b, struct WsNested *nested, Datum value);
+	bool		guessing;		/* parts that have no bits may be guessed, */
+	bool		guesses;		/* and some are */
+} WsNested;
 
 /* Room for a value with a short header. */
 typedef union WsFlat
@@ -35,11 +46,11 @@ ws_bits_put(WsBits *b, ws_uint128 bits, int n)
 	if (n <= b->left)
 	{
 		b->left -= n;
-		b->key |= (uint64) bits << b->left;
+		b->key |= bits << b->left;
 	}
 	else if (b->left > 0)
 	{
-		b->key |= (uint64) (bits >> (n - b->left));
+		b->key |= bits >> (n - b->left);
 		b->left = 0;
 	}
 }
@@ -49,6 +60,25 @@ static inline void
 ws_bits_end(WsBits *b)
 {
 	b->left = 0;
+}
+
+/* Bytes for what is left. */
+static inline Size
+ws_bits_wanted(const WsBits *b)
+{
+	return (b->left + BITS_PER_BYTE - 1) / BITS_PER_BYTE;
+}
+
+/* Appends n of 16 bytes, which are 1 at least. */
+static inline void
+ws_bits_put_bytes(WsBits *b, const uint8 *bytes, Size n)
+{
+	uint64		half[2];
+	ws_uint128	all;
+
+	memcpy(half, bytes, sizeof(half));
+	all = (ws_uint128) pg_ntoh64(half[0]) << 64 | pg_ntoh64(half[1]);
+	ws_bits_put(b, all >> (WS_GUESS_BITS - n * BITS_PER_BYTE), (int) n * BITS_PER_BYTE);
 }
 
 /* Appends what a value has in a key. */
@@ -61,11 +91,11 @@ ws_bits_put_part(WsBits *b, const WsKeyColumn *part, Datum value)
 		ws_bits_put(b, ws_value_bits(part, value), part->width * BITS_PER_BYTE);
 	else
 	{
-		uint64		bytes;
-		Size		n = ws_value_bytes(part, value, sizeof(bytes), (uint8 *) &bytes);
+		uint8		bytes[WS_GUESS_BITS / BITS_PER_BYTE] = {0};
+		Size		wanted = ws_bits_wanted(b);
+		Size		n = ws_value_bytes(part, value, wanted, bytes);
 
-		n = Min(n, sizeof(bytes)) * BITS_PER_BYTE;
-		ws_bits_put(b, pg_ntoh64(bytes) >> (WS_KEY_BITS - n), (int) n);
+		ws_bits_put_bytes(b, bytes, Min(n, wanted));
 	}
 	if (ws_encoding_partial(part->encoding))
 		ws_bits_end(b);
@@ -94,7 +124,11 @@ ws_bits_put_away(void *v, Datum value, const WsFlat *room)
 }
 
 /* ---- jsonb.c ---- */
-extern void *ws_jsonb_create(void);
-extern Datum ws_jsonb_abbreviate(Datum value, SortSupport ssup);
+extern WsNested *ws_jsonb_create(bool guessing);
+
+/* ---- part.c: guesses at the order of parts ---- */
+extern bool ws_part_guessed(WsKeyColumn *part, Oid proc, Oid collation);
+extern void ws_part_put_text(WsBits *b, const WsKeyColumn *part, const char *text, Size n);
+extern void ws_part_put(WsBits *b, const WsKeyColumn *part, Datum value);
 
 #endif							/* WS_BITS_H */

@@ -47,6 +47,14 @@ free_detoasted(Datum value, Datum original)
 		pfree(DatumGetPointer(value));
 }
 
+/* Of a column that descends. */
+static void
+invert(uint8 *bytes, Size n)
+{
+	for (Size i = 0; i < n; i++)
+		bytes[i] ^= 0xFF;
+}
+
 /* Begins guessing at the order of a group of texts of a column, of which `value` is one. */
 void
 ws_guess_begin(WsGuess *guess, const WsKeyColumn *col, Datum value)
@@ -87,6 +95,23 @@ ws_guess_add(WsGuess *guess, Datum value)
 	free_detoasted(text, value);
 }
 
+/*
+ * Writes what letters, or a transformation, make of a text of n bytes to `out`, `wanted` bytes at most.
+ * Returns how many these are.
+ */
+Size
+ws_guess_text(const WsKeyColumn *col, const char *text, Size n, Size wanted, uint8 *out)
+{
+	char		transformed[WS_TRANSFORMED];
+	Size		length;
+
+	if (col->alphabet != NULL)
+		return ws_alphabet_places(col->alphabet, text, n, wanted, out);
+	length = Min(ws_transform(col->transform, text, n, wanted, transformed), wanted);
+	memcpy(out, transformed, length);
+	return length;
+}
+
 /* Writes `wanted` bytes of the guess at a text's place among the others to `out`, zero beyond its end. */
 void
 ws_guess_window(const WsGuess *guess, Datum value, Size wanted, uint8 *out)
@@ -110,31 +135,28 @@ ws_guess_window(const WsGuess *guess, Datum value, Size wanted, uint8 *out)
 			out[written++] = (uint8) (above ? PG_UINT8_MAX - known : known);
 		}
 	}
-	bytes += known;
-	n -= known;
-	if (col->alphabet != NULL)
-		written += ws_alphabet_places(col->alphabet, bytes, n, wanted - written, out + written);
-	else
-	{
-		char		transformed[WS_TRANSFORMED];
-		Size		length = ws_transform(col->transform, bytes, n, wanted - written, transformed);
-
-		length = Min(length, wanted - written);
-		memcpy(out + written, transformed, length);
-		written += length;
-	}
+	written += ws_guess_text(col, bytes + known, n - known, wanted - written, out + written);
 	memset(out + written, 0, wanted - written);
 	if (col->descending)
-		for (Size i = 0; i < wanted; i++)
-			out[i] ^= 0xFF;
+		invert(out, wanted);
 	free_detoasted(text, value);
 }
 
-/* The same for a value of a column, whose beginning counts if the column has one. */
+/*
+ * The same for a value of a column, whose beginning counts if the column has one; or for one that is made of
+ * parts (nested.c), 16 bytes.
+ */
 void
 ws_guess_of(const WsKeyColumn *col, Datum value, Size wanted, uint8 *out)
 {
 	WsGuess		none = {.col = col, .beginning = NULL, .common = 0};
 
+	if (col->parts != NULL)
+	{
+		ws_nested_guess(col->parts, value, wanted, out);
+		if (col->descending)
+			invert(out, wanted);
+		return;
+	}
 	ws_guess_window(col->guess != NULL ? col->guess : &none, value, wanted, out);
 }

@@ -7,7 +7,8 @@
  * bytes; of numbers the bytes of a key column; of members of objects the key before that.
  *
  * Strings compare under the database's collation.  They have bytes if it is ordered as bytes, an abbreviation
- * if it is of ICU, behind which nothing may follow, and nothing if it is of libc.
+ * if it is of ICU, behind which nothing may follow, and nothing if it is of libc, unless they may be guessed
+ * (part.c).
  *
  * Keys of objects are long, and most objects have the same ones.  So a key is compared with the one that
  * the first object had in its place: 0 if it is less, 1 if equal, 2 if greater.  A comparison of values
@@ -30,7 +31,7 @@
 #define COUNT_BITS		4		/* of how many there are, */
 #define MANY			15		/* unless so many; then these follow: */
 #define MANY_BITS		28
-#define MOST_KEYS		(WS_KEY_BITS / (FLAG_BITS + TYPE_BITS) + 1)	/* that there can be bits of */
+#define MOST_KEYS		(WS_GUESS_BITS / (FLAG_BITS + TYPE_BITS) + 1)	/* that there can be bits of */
 
 /* What the first object had as its n-th key. */
 typedef struct FirstKey
@@ -41,7 +42,9 @@ typedef struct FirstKey
 
 typedef struct Layout
 {
+	WsNested	nested;
 	WsKeyColumn numbers;		/* as if they were a column */
+	WsKeyColumn texts;			/* strings, the same, if they are guessed */
 	bool		bytes;			/* strings compare as bytes; */
 	WsIcu	   *icu;			/* or by ICU; NULL: by neither */
 	int			nkeys;			/* that this value has had so far */
@@ -65,22 +68,27 @@ static void put_container(WsBits *b, Layout *layout, const JsonbContainer *c);
 static void
 put_string(WsBits *b, const Layout *layout, const char *text, Size length)
 {
-	uint64		bytes = 0;
-
 	if (layout->bytes)
 	{
 		/* with a zero byte behind it, which no string has in it */
-		int			n = (int) Min(length + 1, sizeof(bytes)) * BITS_PER_BYTE;
+		uint8		bytes[WS_GUESS_BITS / BITS_PER_BYTE] = {0};
 
-		memcpy(&bytes, text, Min(length, sizeof(bytes)));
-		ws_bits_put(b, pg_ntoh64(bytes) >> (WS_KEY_BITS - n), n);
+		memcpy(bytes, text, Min(length, sizeof(bytes)));
+		ws_bits_put_bytes(b, bytes, Min(length + 1, sizeof(bytes)));
+		return;
+	}
+	if (layout->nested.guesses)
+	{
+		ws_part_put_text(b, &layout->texts, text, length);
 		return;
 	}
 	if (layout->icu != NULL && b->left > 0)
 	{
-		if (!ws_icu_key(layout->icu, text, length, &bytes))
+		uint64		key = 0;
+
+		if (!ws_icu_key(layout->icu, text, length, &key))
 			ws_icu_failed();
-		ws_bits_put(b, bytes, WS_KEY_BITS);
+		ws_bits_put(b, key, WS_KEY_BITS);
 	}
 	ws_bits_end(b);
 }
@@ -167,17 +175,13 @@ put_container(WsBits *b, Layout *layout, const JsonbContainer *c)
 }
 
 /*
- * SortSupport's abbrev_converter: a key of 64 bits that ascends with values of jsonb.  ssup_extra is of
- * ws_jsonb_create.
- *
  * An empty array comes before scalars, which are arrays of one element in jsonb's storage, and other
  * arrays behind them: compareJsonbContainers has the number of elements overrule that one is a scalar.
  */
-Datum
-ws_jsonb_abbreviate(Datum value, SortSupport ssup)
+static void
+put_jsonb(WsBits *b, WsNested *nested, Datum value)
 {
-	Layout	   *layout = ssup->ssup_extra;
-	WsBits		b = {0, WS_KEY_BITS};
+	Layout	   *layout = (Layout *) nested;
 	WsFlat		room;
 	Jsonb	   *jsonb = (Jsonb *) ws_bits_flat(value, &room);
 	const JsonbContainer *root = &jsonb->root;
@@ -185,28 +189,31 @@ ws_jsonb_abbreviate(Datum value, SortSupport ssup)
 	layout->nkeys = 0;
 	if (JsonContainerIsScalar(root))
 	{
-		ws_bits_put(&b, 1, FLAG_BITS);
-		put_member(&b, layout, root, 0, (const char *) (root->children + 1), 0);
+		ws_bits_put(b, 1, FLAG_BITS);
+		put_member(b, layout, root, 0, (const char *) (root->children + 1), 0);
 	}
 	else if (JsonContainerIsObject(root) || JsonContainerSize(root) > 0)
 	{
-		ws_bits_put(&b, JsonContainerIsObject(root) ? 3 : 2, FLAG_BITS);
-		put_container(&b, layout, root);
+		ws_bits_put(b, JsonContainerIsObject(root) ? 3 : 2, FLAG_BITS);
+		put_container(b, layout, root);
 	}
 	ws_bits_put_away(jsonb, value, &room);
-	return UInt64GetDatum(b.key);
 }
 
-/* What there is to know of jsonb, in CurrentMemoryContext, to be the ssup_extra of ws_jsonb_abbreviate. */
-void *
-ws_jsonb_create(void)
+/* What there is to know of jsonb, in CurrentMemoryContext. */
+WsNested *
+ws_jsonb_create(bool guessing)
 {
 	Layout	   *layout = palloc0(sizeof(Layout));
 
+	layout->nested.put = put_jsonb;
+	layout->nested.guessing = guessing;
 	layout->context = CurrentMemoryContext;
 	layout->bytes = ws_collation_is_bytes(DEFAULT_COLLATION_OID);
 	layout->icu = layout->bytes ? NULL : ws_icu_create(DEFAULT_COLLATION_OID);
 	layout->numbers.encoding = ws_comparison_encoding(F_NUMERIC_CMP, InvalidOid, &layout->numbers.width);
 	layout->numbers.length = -1;
-	return layout;
+	layout->nested.guesses = guessing && !layout->bytes && layout->icu == NULL &&
+		ws_part_guessed(&layout->texts, F_BTTEXTCMP, DEFAULT_COLLATION_OID);
+	return &layout->nested;
 }

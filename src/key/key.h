@@ -74,6 +74,7 @@ typedef struct WsKeyColumn
 	struct WsIcu *icu;			/* makes them of text, or NULL */
 	struct WsTransform *transform;	/* guesses, or NULL */
 	struct WsGuess *guess;		/* what texts begin with, or NULL */
+	SortSupport parts;			/* guesses by what values are made of, or NULL */
 	struct WsAlphabet *alphabet;	/* guesses instead of `transform`, or NULL */
 	struct WsLetters *letters;	/* makes key bytes, of WS_ENC_LETTERS; else NULL */
 	bool		padded;			/* trailing blanks do not count (bpchar) */
@@ -268,7 +269,8 @@ extern void ws_init_sort_support(SortSupport ssup, AttrNumber attno, Oid sortop,
 extern void ws_find_abbreviation(WsKeyColumn *col, Oid sortop, Oid collation);
 
 /* ---- nested.c: abbreviated keys of arrays, ranges, multiranges, jsonb and composite types ---- */
-extern SortSupport ws_nested_create(Oid proc, Oid type, Oid collation);
+extern SortSupport ws_nested_create(Oid proc, Oid type, Oid collation, bool guessing);
+extern void ws_nested_guess(SortSupport guess, Datum value, Size wanted, uint8 *out);
 
 /* ---- collation.c: whose collation it is ---- */
 extern char ws_collation_provider(Oid collation, char **name);

@@ -24,13 +24,19 @@ static void
 find_abbreviation(WsKeyColumn *col, Oid type, Oid sortop, Oid collation)
 {
 	bool		descending;
-	SortSupport nested = ws_nested_create(ws_comparison_proc(sortop, &descending), type, collation);
+	Oid			proc = ws_comparison_proc(sortop, &descending);
 
-	if (nested != NULL)
+	col->parts = ws_nested_create(proc, type, collation, true);
+	col->abbreviate = ws_nested_create(proc, type, collation, false);
+	if (col->abbreviate != NULL)
 	{
 		col->encoding = WS_ENC_ABBREVIATED;
 		col->width = sizeof(Datum);
-		col->abbreviate = nested;
+		return;
+	}
+	if (col->parts != NULL)
+	{
+		col->encoding = WS_ENC_TRANSFORMED;
 		return;
 	}
 	ws_find_abbreviation(col, sortop, collation);
@@ -38,17 +44,15 @@ find_abbreviation(WsKeyColumn *col, Oid type, Oid sortop, Oid collation)
 		col->transform = ws_transform_of_icu(col->icu, collation);
 }
 
-/* Makes the column one whose order is guessed, if it can be. */
-static bool
+/* Makes the column one whose order is guessed, if it is text. */
+static void
 find_transform(WsKeyColumn *col, Oid sortop, Oid collation)
 {
 	if (!ws_key_is_text(sortop, &col->padded))
-		return false;
+		return;
 	col->transform = ws_transform_create(collation);
-	if (col->transform == NULL)
-		return false;
-	col->encoding = WS_ENC_TRANSFORMED;
-	return true;
+	if (col->transform != NULL)
+		col->encoding = WS_ENC_TRANSFORMED;
 }
 
 /* Do values of a type have types of their own?  Those of different rows need not be comparable then. */
@@ -133,8 +137,9 @@ ws_keyspec_create(TupleDesc desc, int ncols, const AttrNumber *attnos,
 				(i > 0 && may_fail(type, ws_comparison_proc(sortops[i], &descending)));
 			find_abbreviation(col, type, sortops[i], collations[i]);
 			spec->comparator = true;
-			if (col->encoding == WS_ENC_NONE && find_transform(col, sortops[i], collations[i]))
-				spec->guess = true;
+			if (col->encoding == WS_ENC_NONE)
+				find_transform(col, sortops[i], collations[i]);
+			spec->guess |= col->encoding == WS_ENC_TRANSFORMED;
 		}
 		col->null_apart = ws_null_apart(col->encoding, col->nulls_first, col->descending,
 										GetDatabaseEncoding() == PG_UTF8);

@@ -143,7 +143,7 @@ ws_key_learnt(const WsKeySpec *spec)
 		learnt.lettered += spec->cols[c].letters != NULL && !spec->cols[c].letters->strange;
 		learnt.guessed += spec->cols[c].letters != NULL ? spec->cols[c].letters->strange :
 			spec->cols[c].encoding == WS_ENC_TRANSFORMED && spec->cols[c].dictionary == NULL &&
-			(spec->cols[c].guess != NULL || spec->cols[c].alphabet != NULL);
+			(spec->cols[c].guess != NULL || spec->cols[c].alphabet != NULL || spec->cols[c].parts != NULL);
 	}
 	return learnt;
 }
@@ -228,7 +228,7 @@ hint_by_letters(WsKeyColumn *col, MemoryContext context)
 {
 	MemoryContext work = MemoryContextSwitchTo(context);
 
-	col->alphabet = ws_alphabet_create(col->transform);
+	col->alphabet = col->transform != NULL ? ws_alphabet_create(col->transform) : NULL;
 	MemoryContextSwitchTo(work);
 	if (col->alphabet == NULL || ws_dictionary_hint_values(col->dictionary))
 		return;

@@ -25,6 +25,9 @@
 /* What ICU's sort keys tell is certain: for a guess to be worth it, they must tie one in so many rows. */
 #define MANY_ONE_IN	4
 
+/* Of guesses at what is made of texts, one in so many may be wrong: mending that takes little (ws_mend). */
+#define PARTS_RIGHT	64
+
 /* A column whose letters may tell its order, by the first rows. */
 typedef struct Lettered
 {
@@ -147,14 +150,18 @@ is_needless(const WsLearning *l)
 	return distinct > l->sampled * WS_LEARN_DISTINCT;
 }
 
-/* Are the first rows in the right order, as far as their prefixes guess it? */
+/*
+ * Are the first rows in the right order, as far as their prefixes guess it?  One in `allowed` that are looked
+ * at need not be; 0: all must.
+ */
 static bool
-guesses_rightly(const WsLearning *l)
+guesses_rightly(const WsLearning *l, Size allowed)
 {
 	const WsEntry *sorted = ws_learn_sorted(l, WS_PREFIX_BYTES);
 	WsKeySlot  *a = l->rows->make_slot(l->rows->store);
 	WsKeySlot  *b = l->rows->make_slot(l->rows->store);
 	Size		step = 1 + l->sampled / COMPARED;
+	Size		wrong = 0;
 
 	for (Size i = 1; i < l->sampled; i += step)
 	{
@@ -167,6 +174,8 @@ guesses_rightly(const WsLearning *l)
 		l->rows->fetch(l->rows->store, ws_entry_pointer(sorted[i - 1]), a);
 		l->rows->fetch(l->rows->store, ws_entry_pointer(sorted[i]), b);
 		if (ws_key_compare(l->spec, certain.columns, a->values, a->isnull, b->values, b->isnull) > 0)
+			wrong++;
+		if (wrong * allowed > l->sampled / step || (wrong > 0 && allowed == 0))
 			return false;
 	}
 	return true;
@@ -213,7 +222,7 @@ learn_alphabet(const WsLearning *l, WsKeyColumn *col, Size most, Size *bytes)
 	col->guess = NULL;
 	ws_learn_entries(l);
 	taken = ws_learn_beginnings(l);
-	if (ws_learn_tied(l) <= most && guesses_rightly(l))
+	if (ws_learn_tied(l) <= most && guesses_rightly(l, 0))
 	{
 		*bytes += taken;
 		return true;
@@ -227,8 +236,32 @@ learn_alphabet(const WsLearning *l, WsKeyColumn *col, Size most, Size *bytes)
 }
 
 /*
- * Says how the first column that neither bytes nor codes tell is guessed, if it is text, and makes entries
- * anew.  Returns the bytes that codes of beginnings take.
+ * Guesses by what values are made of, if that is right, and tells more rows apart than bits that are certain,
+ * of which `tied` rows have those of others.
+ */
+static void
+learn_parts(const WsLearning *l, WsKeyColumn *col, bool certain, Size tied)
+{
+	WsKeyColumn before = *col;
+	bool		guess = l->spec->guess;
+
+	if (certain)
+	{
+		begin_guessing(l, col);
+		ws_learn_entries(l);
+		if (ws_learn_tied(l) > tied / WS_LEARN_FEWER || !guesses_rightly(l, PARTS_RIGHT))
+			end_guessing(l, col, &before, guess);
+	}
+	else if (!guesses_rightly(l, PARTS_RIGHT))
+	{
+		col->encoding = WS_ENC_NONE;
+		ws_learn_entries(l);
+	}
+}
+
+/*
+ * Says how the first column that neither bytes nor codes tell is guessed, if it is text or made of it, and
+ * makes entries anew.  Returns the bytes that codes of beginnings take.
  */
 Size
 ws_learn_text(const WsLearning *l)
@@ -239,7 +272,7 @@ ws_learn_text(const WsLearning *l)
 	Size		tied;
 	Size		few = l->sampled / WS_LEARN_ONE_IN;
 
-	if (col == NULL || col->transform == NULL)
+	if (col == NULL || (col->transform == NULL && col->parts == NULL))
 		return 0;
 	certain = col->encoding != WS_ENC_TRANSFORMED;
 	if (!certain && is_needless(l))
@@ -251,6 +284,11 @@ ws_learn_text(const WsLearning *l)
 	tied = ws_learn_tied(l);
 	if (certain && (tied < few || ws_learn_tied_apart(l) < l->sampled / MANY_ONE_IN))
 		return 0;
+	if (col->parts != NULL)
+	{
+		learn_parts(l, col, certain, tied);
+		return 0;
+	}
 	if (l->sampled >= WS_LEARN_LEAST &&
 		learn_alphabet(l, col, certain ? tied / WS_LEARN_FEWER : Max(tied, few), &bytes))
 		return bytes;

@@ -25,6 +25,9 @@
  * Refused: elements without bytes (text under libc, enums); those that may be of any type (anyarray), and
  * rows that bring their own type along (record).  Fields without bytes end the key, if they are not the
  * first.  An array or a range whose header says that it is of another type than the column has the key 0.
+ *
+ * A guess at the order of values is made in the same way, of the first 128 bits, where text under libc and
+ * enums are guessed (part.c).
  *-------------------------------------------------------------------------
  */
 #include "key/bits.h"
@@ -46,6 +49,7 @@
 
 typedef struct Nested
 {
+	WsNested	nested;
 	Oid			type;			/* in the header of values: of elements, or of themselves */
 	WsKeyColumn part;			/* elements or bounds, as if they were a column */
 	char		align;			/* of elements */
@@ -73,15 +77,14 @@ put_elements(WsBits *b, const Nested *nested, AnyArrayType *array)
 
 		ws_bits_put(b, isnull ? 2 : 1, FLAG_BITS);
 		if (!isnull)
-			ws_bits_put_part(b, &nested->part, element);
+			ws_part_put(b, &nested->part, element);
 	}
 }
 
-static Datum
-abbreviate_array(Datum value, SortSupport ssup)
+static void
+put_array(WsBits *b, WsNested *base, Datum value)
 {
-	const Nested *nested = ssup->ssup_extra;
-	WsBits		b = {0, WS_KEY_BITS};
+	const Nested *nested = (Nested *) base;
 	WsFlat		room;
 	AnyArrayType *array;
 
@@ -89,40 +92,38 @@ abbreviate_array(Datum value, SortSupport ssup)
 	{
 		array = (AnyArrayType *) DatumGetEOHP(value);
 		if (AARR_ELEMTYPE(array) == nested->type)
-			put_elements(&b, nested, array);
-		return UInt64GetDatum(b.key);
+			put_elements(b, nested, array);
+		return;
 	}
 	array = (AnyArrayType *) ws_bits_flat(value, &room);
 	if (AARR_ELEMTYPE(array) == nested->type)
-		put_elements(&b, nested, array);
+		put_elements(b, nested, array);
 	ws_bits_put_away(array, value, &room);
-	return UInt64GetDatum(b.key);
 }
 
 /* ---- ranges ---- */
 
 static void
-put_range(WsBits *b, const Nested *nested, const RangeBound *lower, const RangeBound *upper)
+put_bounds(WsBits *b, const Nested *nested, const RangeBound *lower, const RangeBound *upper)
 {
 	ws_bits_put(b, lower->infinite ? 1 : 2, FLAG_BITS);
 	if (!lower->infinite)
 	{
-		ws_bits_put_part(b, &nested->part, lower->val);
+		ws_part_put(b, &nested->part, lower->val);
 		ws_bits_put(b, lower->inclusive ? 0 : 1, 1);
 	}
 	ws_bits_put(b, upper->infinite ? 1 : 0, 1);
 	if (!upper->infinite)
 	{
-		ws_bits_put_part(b, &nested->part, upper->val);
+		ws_part_put(b, &nested->part, upper->val);
 		ws_bits_put(b, upper->inclusive ? 1 : 0, 1);
 	}
 }
 
-static Datum
-abbreviate_range(Datum value, SortSupport ssup)
+static void
+put_range(WsBits *b, WsNested *base, Datum value)
 {
-	const Nested *nested = ssup->ssup_extra;
-	WsBits		b = {0, WS_KEY_BITS};
+	const Nested *nested = (Nested *) base;
 	WsFlat		room;
 	RangeType  *range = (RangeType *) ws_bits_flat(value, &room);
 
@@ -134,31 +135,28 @@ abbreviate_range(Datum value, SortSupport ssup)
 
 		range_deserialize(nested->range, range, &lower, &upper, &empty);
 		if (!empty)
-			put_range(&b, nested, &lower, &upper);
+			put_bounds(b, nested, &lower, &upper);
 	}
 	ws_bits_put_away(range, value, &room);
-	return UInt64GetDatum(b.key);
 }
 
-static Datum
-abbreviate_multirange(Datum value, SortSupport ssup)
+static void
+put_multirange(WsBits *b, WsNested *base, Datum value)
 {
-	const Nested *nested = ssup->ssup_extra;
-	WsBits		b = {0, WS_KEY_BITS};
+	const Nested *nested = (Nested *) base;
 	WsFlat		room;
 	MultirangeType *ranges = (MultirangeType *) ws_bits_flat(value, &room);
 
 	if (MultirangeTypeGetOid(ranges) == nested->type)
-		for (uint32 i = 0; i < ranges->rangeCount && b.left > 0; i++)
+		for (uint32 i = 0; i < ranges->rangeCount && b->left > 0; i++)
 		{
 			RangeBound	lower;
 			RangeBound	upper;
 
 			multirange_get_bounds(nested->range, ranges, i, &lower, &upper);
-			put_range(&b, nested, &lower, &upper);
+			put_bounds(b, nested, &lower, &upper);
 		}
 	ws_bits_put_away(ranges, value, &room);
-	return UInt64GetDatum(b.key);
 }
 
 /* ---- composite types ---- */
@@ -181,40 +179,38 @@ put_fields(WsBits *b, const Nested *nested, HeapTuple row, TupleDesc desc)
 		field = heap_getattr(row, i + 1, desc, &isnull);
 		ws_bits_put(b, isnull ? 1 : 0, 1);
 		if (!isnull)
-			ws_bits_put_part(b, &nested->fields[n], field);
+			ws_part_put(b, &nested->fields[n], field);
 		n++;
 	}
 }
 
-static Datum
-abbreviate_composite(Datum value, SortSupport ssup)
+static void
+put_composite(WsBits *b, WsNested *base, Datum value)
 {
-	const Nested *nested = ssup->ssup_extra;
-	WsBits		b = {0, WS_KEY_BITS};
+	const Nested *nested = (Nested *) base;
 	WsFlat		room;
 	HeapTupleHeader header = (HeapTupleHeader) ws_bits_flat(value, &room);
 	HeapTupleData row = {.t_len = HeapTupleHeaderGetDatumLength(header), .t_data = header};
 
 	if (likely(HeapTupleHeaderGetTypeId(header) == nested->type))
-		put_fields(&b, nested, &row, nested->desc);
+		put_fields(b, nested, &row, nested->desc);
 	else
 	{
 		/* which record_cmp compares all the same, if its fields are alike */
 		TupleDesc	desc = lookup_rowtype_tupdesc(HeapTupleHeaderGetTypeId(header),
 												  HeapTupleHeaderGetTypMod(header));
 
-		put_fields(&b, nested, &row, desc);
+		put_fields(b, nested, &row, desc);
 		ReleaseTupleDesc(desc);
 	}
 	ws_bits_put_away(header, value, &room);
-	return UInt64GetDatum(b.key);
 }
 
 /* ---- which there are ---- */
 
-/* Sets how values that `proc` compares become bits.  False if they do not. */
+/* Sets how values that `proc` compares become bits, of a part of `base`.  False if they do not. */
 static bool
-find_part(WsKeyColumn *part, Oid proc, Oid type, Oid collation)
+find_part(WsNested *base, WsKeyColumn *part, Oid proc, Oid type, Oid collation)
 {
 	TypeCacheEntry *entry = lookup_type_cache(type, TYPECACHE_LT_OPR | TYPECACHE_CMP_PROC);
 
@@ -223,17 +219,23 @@ find_part(WsKeyColumn *part, Oid proc, Oid type, Oid collation)
 	part->encoding = ws_comparison_encoding(proc, collation, &part->width);
 	if (!ws_encoding_partial(part->encoding))
 		return true;
-	part->abbreviate = ws_nested_create(proc, type, collation);
+	if (base->guessing)
+	{
+		base->guesses |= ws_part_guessed(part, proc, collation);
+		part->abbreviate = ws_nested_create(proc, type, collation, true);
+		base->guesses |= part->abbreviate != NULL;
+	}
+	if (part->encoding == WS_ENC_NONE && part->abbreviate == NULL)
+		part->abbreviate = ws_nested_create(proc, type, collation, false);
 	if (part->abbreviate != NULL)
 	{
 		part->encoding = WS_ENC_ABBREVIATED;
 		part->width = sizeof(Datum);
-		return true;
 	}
 	/* the comparator would raise an error where there is no collation, but not before it compares */
-	if (entry->cmp_proc != proc || !OidIsValid(entry->lt_opr) ||
+	if (part->encoding != WS_ENC_NONE || entry->cmp_proc != proc || !OidIsValid(entry->lt_opr) ||
 		(OidIsValid(get_typcollation(type)) && !OidIsValid(collation)))
-		return false;
+		return part->encoding != WS_ENC_NONE;
 	ws_find_abbreviation(part, entry->lt_opr, collation);
 	return part->encoding != WS_ENC_NONE;
 }
@@ -249,7 +251,7 @@ find_elements(Nested *nested, Oid type, Oid collation)
 		return false;
 	entry = lookup_type_cache(nested->type, TYPECACHE_CMP_PROC);
 	nested->align = entry->typalign;
-	return find_part(&nested->part, entry->cmp_proc, nested->type, collation);
+	return find_part(&nested->nested, &nested->part, entry->cmp_proc, nested->type, collation);
 }
 
 /* The same for bounds of a range type. */
@@ -258,21 +260,21 @@ find_bounds(Nested *nested, TypeCacheEntry *range)
 {
 	nested->range = range;
 	return range != NULL && range->rngelemtype != NULL &&
-		find_part(&nested->part, range->rng_cmp_proc_finfo.fn_oid, range->rngelemtype->type_id,
-				  range->rng_collation);
+		find_part(&nested->nested, &nested->part, range->rng_cmp_proc_finfo.fn_oid,
+				  range->rngelemtype->type_id, range->rng_collation);
 }
 
 /* The same for the first fields of a composite type: until one has no bits. */
 static bool
 find_fields(Nested *nested, Oid type)
 {
-	int			left = WS_KEY_BITS;
+	int			left = nested->nested.guessing ? WS_GUESS_BITS : WS_KEY_BITS;
 
 	if (get_typtype(type) != TYPTYPE_COMPOSITE)
 		return false;
 	nested->desc = lookup_rowtype_tupdesc_copy(type, -1);
-	nested->fields = palloc0(Min(nested->desc->natts, WS_KEY_BITS) * sizeof(WsKeyColumn));
-	nested->types = palloc0(Min(nested->desc->natts, WS_KEY_BITS) * sizeof(Oid));
+	nested->fields = palloc0(Min(nested->desc->natts, left) * sizeof(WsKeyColumn));
+	nested->types = palloc0(Min(nested->desc->natts, left) * sizeof(Oid));
 	for (int i = 0; i < nested->desc->natts && left > 0; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(nested->desc, i);
@@ -283,7 +285,7 @@ find_fields(Nested *nested, Oid type)
 			continue;
 		entry = lookup_type_cache(att->atttypid, TYPECACHE_CMP_PROC);
 		if (!OidIsValid(entry->cmp_proc) ||
-			!find_part(field, entry->cmp_proc, att->atttypid, att->attcollation))
+			!find_part(&nested->nested, field, entry->cmp_proc, att->atttypid, att->attcollation))
 			break;
 		nested->types[nested->nfields++] = att->atttypid;
 		left -= 1 + field->width * BITS_PER_BYTE;
@@ -291,48 +293,84 @@ find_fields(Nested *nested, Oid type)
 	return nested->nfields > 0;
 }
 
-/*
- * SortSupport, in CurrentMemoryContext, that does nothing but abbreviate the values of a type, which `proc`
- * compares, to 64 bits that ascend with them.  NULL if there are no such bits.
- */
-SortSupport
-ws_nested_create(Oid proc, Oid type, Oid collation)
+/* Prepares for values of a type that `proc` compares.  False if there are no bits. */
+static bool
+find_parts(Nested *nested, Oid proc, Oid type, Oid collation)
 {
-	SortSupport ssup = palloc0(sizeof(SortSupportData));
-	Nested	   *nested = palloc0(sizeof(Nested));
-	bool		found = false;
-
-	type = getBaseType(type);
-	nested->type = type;
-	ssup->ssup_cxt = CurrentMemoryContext;
-	ssup->ssup_extra = nested;
 	switch (proc)
 	{
 		case F_BTARRAYCMP:
-			ssup->abbrev_converter = abbreviate_array;
-			found = find_elements(nested, type, collation);
-			break;
+			nested->nested.put = put_array;
+			return find_elements(nested, type, collation);
 		case F_RANGE_CMP:
-			ssup->abbrev_converter = abbreviate_range;
-			found = find_bounds(nested, lookup_type_cache(type, TYPECACHE_RANGE_INFO));
-			break;
+			nested->nested.put = put_range;
+			return find_bounds(nested, lookup_type_cache(type, TYPECACHE_RANGE_INFO));
 		case F_MULTIRANGE_CMP:
-			ssup->abbrev_converter = abbreviate_multirange;
-			found = find_bounds(nested, lookup_type_cache(type, TYPECACHE_MULTIRANGE_INFO)->rngtype);
-			break;
+			nested->nested.put = put_multirange;
+			return find_bounds(nested, lookup_type_cache(type, TYPECACHE_MULTIRANGE_INFO)->rngtype);
 		case F_BTRECORDCMP:
-			ssup->abbrev_converter = abbreviate_composite;
-			found = find_fields(nested, type);
-			break;
-		case F_JSONB_CMP:
-			ssup->abbrev_converter = ws_jsonb_abbreviate;
-			ssup->ssup_extra = ws_jsonb_create();
-			found = true;
-			break;
+			nested->nested.put = put_composite;
+			return find_fields(nested, type);
+		default:
+			return false;
 	}
-	if (found)
+}
+
+/* SortSupport's abbrev_converter, of what ws_nested_create returns. */
+static Datum
+abbreviate(Datum value, SortSupport ssup)
+{
+	WsNested   *nested = ssup->ssup_extra;
+	WsBits		b = {0, WS_KEY_BITS};
+
+	nested->put(&b, nested, value);
+	return UInt64GetDatum((uint64) b.key);
+}
+
+/*
+ * SortSupport, in CurrentMemoryContext, that does nothing but abbreviate the values of a type, which `proc`
+ * compares, to 64 bits that ascend with them; or, if `guessing`, to what is a guess at that.  NULL if there
+ * are no such bits, or nothing of them would be a guess.
+ */
+SortSupport
+ws_nested_create(Oid proc, Oid type, Oid collation, bool guessing)
+{
+	SortSupport ssup = palloc0(sizeof(SortSupportData));
+	Nested	   *nested = palloc0(sizeof(Nested));
+	WsNested   *found = NULL;
+
+	type = getBaseType(type);
+	nested->type = type;
+	nested->nested.guessing = guessing;
+	if (proc == F_JSONB_CMP)
+		found = ws_jsonb_create(guessing);
+	else if (find_parts(nested, proc, type, collation))
+		found = &nested->nested;
+	if (found != NULL && found->guesses == guessing)
+	{
+		ssup->ssup_cxt = CurrentMemoryContext;
+		ssup->ssup_extra = found;
+		ssup->abbrev_converter = abbreviate;
 		return ssup;
+	}
 	pfree(nested);
 	pfree(ssup);
 	return NULL;
+}
+
+/*
+ * Writes `wanted` bytes, 16 at most, of the guess at a value's place to `out`; of what ws_nested_create
+ * returns.
+ */
+void
+ws_nested_guess(SortSupport guess, Datum value, Size wanted, uint8 *out)
+{
+	WsNested   *nested = guess->ssup_extra;
+	WsBits		b = {0, WS_GUESS_BITS};
+	uint64		half[2];
+
+	nested->put(&b, nested, value);
+	half[0] = pg_hton64((uint64) (b.key >> 64));
+	half[1] = pg_hton64((uint64) b.key);
+	memcpy(out, half, Min(wanted, sizeof(half)));
 }

@@ -43,6 +43,7 @@ typedef struct WsGuess
 
 extern void ws_guess_begin(WsGuess *guess, const WsKeyColumn *col, Datum value);
 extern void ws_guess_add(WsGuess *guess, Datum value);
+extern Size ws_guess_text(const WsKeyColumn *col, const char *text, Size n, Size wanted, uint8 *out);
 extern void ws_guess_window(const WsGuess *guess, Datum value, Size wanted, uint8 *out);
 extern void ws_guess_of(const WsKeyColumn *col, Datum value, Size wanted, uint8 *out);
 

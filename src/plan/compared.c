@@ -64,14 +64,14 @@ ws_key_widths(List *pathkeys)
 	return all;
 }
 
-/* Is the key text whose order libc decides?  It is guessed. */
+/* Is the key text whose order libc decides, or made of it?  It is guessed. */
 static bool
 is_guessed(const PathKey *pathkey)
 {
 	bool		padded;
 
-	return ws_key_is_text(ws_less_than(pathkey), &padded) &&
-		ws_transformable(pathkey->pk_eclass->ec_collation);
+	return ws_key_is_text(ws_less_than(pathkey), &padded) ?
+		ws_transformable(pathkey->pk_eclass->ec_collation) : ws_nested_is_guessed(pathkey);
 }
 
 /* Is it that, or one that no bytes tell anything of? */
@@ -81,8 +81,10 @@ is_compared(const PathKey *pathkey)
 	bool		padded;
 	int			width;
 
-	return encoding_of(pathkey, &width) == WS_ENC_NONE && !ws_key_is_nested(pathkey) &&
-		(!ws_key_is_text(ws_less_than(pathkey), &padded) || is_guessed(pathkey));
+	if (encoding_of(pathkey, &width) != WS_ENC_NONE)
+		return false;
+	return is_guessed(pathkey) ||
+		(!ws_key_is_nested(pathkey) && !ws_key_is_text(ws_less_than(pathkey), &padded));
 }
 
 /*
@@ -156,7 +158,7 @@ share_of(const PathKey *first, List *pathkeys)
 	{
 		case WS_ENC_NONE:
 			if (ws_key_is_nested(first))
-				return ABBREVIATED_SHARE;
+				return is_guessed(first) ? GUESS_SHARE : ABBREVIATED_SHARE;
 			if (!ws_key_is_text(ws_less_than(first), &padded))
 				return COMPARATOR_SHARE;
 			/* of libc, or of ICU, whose sort keys core abbreviates */

@@ -2,10 +2,10 @@
  * nested.c - sort keys that are made of parts (arrays, ranges, rows, jsonb): do their first parts tell
  * rows apart?
  *
- * Of such a value, 64 bits are in the prefix at most (key/nested.c).  Where many values have the same, as
- * texts do that begin alike, the comparator decides, on rows that are fetched for it, and core's sort is
- * faster.  The bounds of the histogram that ANALYZE makes divide the rows into equal parts: if two
- * neighbours have the same bits, all rows between them do.  For ranges, it keeps lower and upper bounds
+ * Of such a value, 64 bits are in the prefix at most, or 128 as a guess (key/nested.c).  Where many values
+ * have the same, as texts do that begin alike, the comparator decides, on rows that are fetched for it, and
+ * core's sort is faster.  The bounds of the histogram that ANALYZE makes divide the rows into equal parts: if
+ * two neighbours have the same bits, all rows between them do.  For ranges, it keeps lower and upper bounds
  * in such ranges, which have their bits, too.
  *
  * Neighbours that are equal do not count.  They are of a column with few values, which get codes.  Where
@@ -31,7 +31,7 @@
 
 typedef struct Bound
 {
-	uint64		bits;
+	uint8		bits[WS_PREFIX_BYTES];
 	Datum		value;
 } Bound;
 
@@ -49,12 +49,26 @@ proc_of(const PathKey *pathkey)
 	return ws_comparison_proc(ws_less_than(pathkey), &descending);
 }
 
+/* Is the key made of parts that have bits, which are certain, or a guess if `guessing`? */
+static bool
+has_bits(const PathKey *pathkey, bool guessing)
+{
+	return ws_nested_create(proc_of(pathkey), exprType((Node *) expression_of(pathkey)),
+							pathkey->pk_eclass->ec_collation, guessing) != NULL;
+}
+
 /* Is the key made of parts that have bits? */
 bool
 ws_key_is_nested(const PathKey *pathkey)
 {
-	return ws_nested_create(proc_of(pathkey), exprType((Node *) expression_of(pathkey)),
-							pathkey->pk_eclass->ec_collation) != NULL;
+	return has_bits(pathkey, false) || has_bits(pathkey, true);
+}
+
+/* Is it, and are all of these a guess? */
+bool
+ws_nested_is_guessed(const PathKey *pathkey)
+{
+	return !has_bits(pathkey, false) && has_bits(pathkey, true);
 }
 
 static int
@@ -63,27 +77,36 @@ compare_bounds(const void *a, const void *b)
 	const Bound *x = a;
 	const Bound *y = b;
 
-	return (x->bits > y->bits) - (x->bits < y->bits);
+	return memcmp(x->bits, y->bits, WS_PREFIX_BYTES);
 }
 
 /* Do the bits of a histogram's bounds leave many parts untold? */
 static bool
 bounds_untold(const AttStatsSlot *slot, Oid proc, Oid collation)
 {
-	SortSupport nested = ws_nested_create(proc, slot->valuetype, collation);
+	SortSupport guess = ws_nested_create(proc, slot->valuetype, collation, true);
+	SortSupport nested = ws_nested_create(proc, slot->valuetype, collation, false);
 	Bound	   *bounds = palloc(slot->nvalues * sizeof(Bound));
 	int			untold = 0;
 
-	if (nested == NULL || slot->nvalues <= LEAST_PARTS)
+	if ((nested == NULL && guess == NULL) || slot->nvalues <= LEAST_PARTS)
 		return false;
+	memset(bounds, 0, slot->nvalues * sizeof(Bound));
 	for (int i = 0; i < slot->nvalues; i++)
 	{
 		bounds[i].value = slot->values[i];
-		bounds[i].bits = DatumGetUInt64(nested->abbrev_converter(slot->values[i], nested));
+		if (guess != NULL)
+			ws_nested_guess(guess, slot->values[i], WS_PREFIX_BYTES, bounds[i].bits);
+		else
+		{
+			Datum		bits = nested->abbrev_converter(slot->values[i], nested);
+
+			memcpy(bounds[i].bits, &bits, sizeof(bits));
+		}
 	}
 	qsort(bounds, slot->nvalues, sizeof(Bound), compare_bounds);
 	for (int i = 1; i < slot->nvalues; i++)
-		untold += bounds[i].bits == bounds[i - 1].bits &&
+		untold += compare_bounds(&bounds[i], &bounds[i - 1]) == 0 &&
 			!datumIsEqual(bounds[i].value, bounds[i - 1].value, false, -1);
 	return untold > MOST_UNTOLD * (slot->nvalues - 1);
 }

@@ -114,6 +114,7 @@ ws_less_than(const PathKey *pathkey)
 
 /* ---- nested.c ---- */
 extern bool ws_key_is_nested(const PathKey *pathkey);
+extern bool ws_nested_is_guessed(const PathKey *pathkey);
 extern bool ws_nested_untold(PlannerInfo *root, const PathKey *pathkey);
 
 /* ---- compared.c ---- */

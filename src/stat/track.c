@@ -52,7 +52,8 @@ struct WsTrack
 	WsStage		stage;
 	TimestampTz since;			/* it is in that stage */
 	int64		spent[3];		/* microseconds in each */
-	int64		device;			/* blocks of the system that had been read when the input ended, or -1 */
+	int64		device;			/* blocks of the system that had been read when the input ended, or -1; */
+	int64		device_end;		/* and when all rows were out; 0: they are not */
 	int64		counts[WS_COUNTS];	/* of sorts that have ended */
 };
 
@@ -211,13 +212,20 @@ blocks_read(void)
 	return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_inblock : 0;
 }
 
+/* Adds the time until now to that of the stage: none, if the clock has been set back. */
+static void
+add_time(WsTrack *t, TimestampTz now)
+{
+	t->spent[t->stage] += Max(now - t->since, 0);
+}
+
 /* The sort comes to another stage. */
 void
 ws_track_stage(WsTrack *t, WsStage stage)
 {
 	TimestampTz now = GetCurrentTimestamp();
 
-	t->spent[t->stage] += now - t->since;
+	add_time(t, now);
 	if (t->slot != NULL)
 	{
 		ws_slot_change(t->slot);
@@ -237,8 +245,11 @@ ws_track_stage(WsTrack *t, WsStage stage)
 void
 ws_track_drained(WsTrack *t)
 {
-	if (t->drained == 0)
-		t->drained = GetCurrentTimestamp();
+	if (t->drained != 0)
+		return;
+	t->drained = GetCurrentTimestamp();
+	if (t->device >= 0)
+		t->device_end = blocks_read();
 }
 
 /* Counts how far off the forecast of what comes behind the input was, if it was about something. */
@@ -282,7 +293,7 @@ ws_track_end(WsTrack *t, const WsRequest *request, const WsSortStats *s)
 	bool		travels = s->store.travels && !s->again;
 
 	count_foreseen(t, (double) s->runs.entries);
-	t->spent[t->stage] += GetCurrentTimestamp() - t->since;
+	add_time(t, GetCurrentTimestamp());
 	t->sorting = false;
 	c[WS_SORTS]++;
 	c[s->runs.formed > 0 ? WS_MERGE_PASS : WS_ONE_PASS]++;
@@ -299,7 +310,7 @@ ws_track_end(WsTrack *t, const WsRequest *request, const WsSortStats *s)
 	c[WS_BLOCKS_BUFFERED] += s->store.blocks_buffered;
 	c[WS_BLOCKS_RUNS] += (int64) s->runs.reads.blocks;
 	if (t->device >= 0)
-		c[WS_BLOCKS_DEVICE] += (blocks_read() - t->device) / SYSTEM_BLOCKS;
+		c[WS_BLOCKS_DEVICE] += ((t->device_end > 0 ? t->device_end : blocks_read()) - t->device) / SYSTEM_BLOCKS;
 	c[WS_STALLS] += (int64) s->runs.reads.stalls;
 	c[WS_STALLED_US] += (int64) s->runs.reads.stalled_us;
 	c[WS_BEGAN_AGAIN] += s->again;

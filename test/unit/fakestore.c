@@ -128,6 +128,13 @@ fake_compare_letters(Datum x, Datum y, SortSupport ssup)
 	return compare_letters(x, y);
 }
 
+/* No value here is made of parts. */
+void
+ws_nested_guess(SortSupport guess, Datum value, Size wanted, uint8 *out)
+{
+	memset(out, 0, wanted);
+}
+
 Size
 ws_transform(const WsTransform *transform, const char *text, Size n, Size wanted, char *out)
 {

@@ -67,6 +67,13 @@ errfinish(const char *file, int line, const char *function)
 	exit(1);
 }
 
+/* No value here is made of parts. */
+void
+ws_nested_guess(SortSupport guess, Datum value, Size wanted, uint8 *out)
+{
+	memset(out, 0, wanted);
+}
+
 Size
 ws_transform(const WsTransform *transform, const char *text, Size n, Size wanted, char *out)
 {
