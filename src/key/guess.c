@@ -153,6 +153,7 @@ ws_guess_of(const WsKeyColumn *col, Datum value, Size wanted, uint8 *out)
 
 	if (col->parts != NULL)
 	{
+		Assert(wanted <= WS_PREFIX_BYTES);
 		ws_nested_guess(col->parts, value, wanted, out);
 		if (col->descending)
 			invert(out, wanted);

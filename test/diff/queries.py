@@ -216,9 +216,13 @@ def grouping_sets(m):
     keys = [k.at('a') for k in m.keys(2, 3, plain=True)]
     form = m.rng.choice(['ROLLUP (%s)', 'CUBE (%s)', 'GROUPING SETS (%s, ())'])
     grouping = ' + '.join('%d * grouping(%s)' % (10 ** i, k) for i, k in enumerate(keys))
-    order = m.rng.choice(['', ' ORDER BY 1, 2, 3, 4'])
-    return Query('SELECT %s, count(*), sum(a.id), min(a.id) FROM t1 a%s GROUP BY %s%s' % (
-        grouping, m.where('a'), form % ', '.join(keys), order), total=bool(order),
+    order = m.rng.choice(['', ' ORDER BY 1, 2, 3, 4, 5'])
+    # a constant that is grouped by is null in some rows
+    constant = "'all'::text" if m.chance(0.4) else 'NULL'
+    if constant != 'NULL':
+        keys.insert(m.rng.randint(0, len(keys)), constant)
+    return Query('SELECT %s, count(*), sum(a.id), min(a.id), %s FROM t1 a%s GROUP BY %s%s' % (
+        grouping, constant, m.where('a'), form % ', '.join(keys), order), total=bool(order),
         settings={'enable_hashagg': m.rng.choice(['on', 'off'])})
 
 

@@ -186,3 +186,13 @@ DROP TABLE wtest.levels;
 -- Keys that differ behind their prefixes, in several runs of which all fit into memory at once.
 SET work_mem = '256kB';
 SELECT wtest.compare_as_set('SELECT s.id, a.many FROM wtest.alike a, generate_series(1, 10) s(id) ORDER BY a.many, s.id') AS gathered;
+
+-- Constants that are grouped by, and are null in some grouping sets.
+SET work_mem = '64kB';
+CREATE TABLE wtest.sets AS SELECT i AS k FROM generate_series(1, 20000) i;
+ANALYZE wtest.sets;
+SELECT wtest.compare($$SELECT k, 'all'::text AS lit, 'all'::text AS other, count(*) FROM wtest.sets
+  GROUP BY GROUPING SETS ((k, 2), (k), (2)) ORDER BY count(*), k, grouping('all'::text)$$) AS constants_of_sets;
+SELECT wtest.compare($$SELECT lit, row_number() OVER (ORDER BY k, g) AS n, k FROM
+  (SELECT k, 'x'::text AS lit, grouping('x'::text) AS g FROM wtest.sets GROUP BY CUBE (k, 2)) s ORDER BY n$$) AS constants_in_windows;
+DROP TABLE wtest.sets;
