@@ -147,23 +147,12 @@ typedef struct Search
 	List	   *found;
 } Search;
 
-/* How many rows a LIMIT takes. */
+/* How many rows a LIMIT takes of a sort. */
 static double
 limit_of(const Limit *limit)
 {
-	double		bound = 0;
-
-	if (limit->limitCount == NULL || limit->limitOption == LIMIT_OPTION_WITH_TIES)
-		return WS_NO_BOUND;
-	if (!IsA(limit->limitCount, Const) ||
-		(limit->limitOffset != NULL && !IsA(limit->limitOffset, Const)))
-		return WS_UNKNOWN_BOUND;
-	if (((const Const *) limit->limitCount)->constisnull)
-		return WS_NO_BOUND;
-	bound = (double) DatumGetInt64(((const Const *) limit->limitCount)->constvalue);
-	if (limit->limitOffset != NULL && !((const Const *) limit->limitOffset)->constisnull)
-		bound += (double) DatumGetInt64(((const Const *) limit->limitOffset)->constvalue);
-	return Max(bound, 1.0);
+	return limit->limitOption == LIMIT_OPTION_WITH_TIES ? WS_NO_BOUND :
+		ws_limit_bound(limit->limitCount, limit->limitOffset, false);
 }
 
 static void

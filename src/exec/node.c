@@ -321,7 +321,11 @@ rescan_sort(CustomScanState *node)
 	uint64		wanted;
 
 	if (state->empty && outer->chgParam == NULL)
+	{
+		if (state->request->random_access)
+			return;				/* there are none again, as in a sort that is rewound */
 		ExecReScan(outer);
+	}
 	state->empty = false;
 	if (state->sort == NULL)
 		return;					/* ExecProcNode rescans the input if need be */

@@ -95,23 +95,6 @@ ws_guess_add(WsGuess *guess, Datum value)
 	free_detoasted(text, value);
 }
 
-/*
- * Writes what letters, or a transformation, make of a text of n bytes to `out`, `wanted` bytes at most.
- * Returns how many these are.
- */
-Size
-ws_guess_text(const WsKeyColumn *col, const char *text, Size n, Size wanted, uint8 *out)
-{
-	char		transformed[WS_TRANSFORMED];
-	Size		length;
-
-	if (col->alphabet != NULL)
-		return ws_alphabet_places(col->alphabet, text, n, wanted, out);
-	length = Min(ws_transform(col->transform, text, n, wanted, transformed), wanted);
-	memcpy(out, transformed, length);
-	return length;
-}
-
 /* Writes `wanted` bytes of the guess at a text's place among the others to `out`, zero beyond its end. */
 void
 ws_guess_window(const WsGuess *guess, Datum value, Size wanted, uint8 *out)

@@ -43,7 +43,6 @@ typedef struct WsGuess
 
 extern void ws_guess_begin(WsGuess *guess, const WsKeyColumn *col, Datum value);
 extern void ws_guess_add(WsGuess *guess, Datum value);
-extern Size ws_guess_text(const WsKeyColumn *col, const char *text, Size n, Size wanted, uint8 *out);
 extern void ws_guess_window(const WsGuess *guess, Datum value, Size wanted, uint8 *out);
 extern void ws_guess_of(const WsKeyColumn *col, Datum value, Size wanted, uint8 *out);
 
@@ -58,6 +57,24 @@ extern int	ws_alphabet_weights(const WsAlphabet *alphabet);
 extern const uint8 *ws_alphabet_letter(const WsAlphabet *alphabet, int letter);
 extern Size ws_alphabet_places(const WsAlphabet *alphabet, const char *text, Size n, Size wanted,
 							   uint8 *out);
+
+/*
+ * Writes what letters, or a transformation, make of a text of n bytes to `out`, `wanted` bytes at most.
+ * Returns how many these are.
+ */
+static inline Size
+ws_guess_text(const WsKeyColumn *col, const char *text, Size n, Size wanted, uint8 *out)
+{
+	char		transformed[WS_TRANSFORMED];
+	Size		length;
+
+	if (col->alphabet != NULL)
+		return ws_alphabet_places(col->alphabet, text, n, wanted, out);
+	length = ws_transform(col->transform, text, n, wanted, transformed);
+	length = Min(length, wanted);
+	memcpy(out, transformed, length);
+	return length;
+}
 
 /* ---- icu.c: abbreviated keys of text under collations of ICU ---- */
 extern WsIcu *ws_icu_create(Oid collation);

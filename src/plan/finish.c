@@ -22,9 +22,6 @@
 #include "catalog/pg_type_d.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
-#include "nodes/nodeFuncs.h"
-#include "optimizer/clauses.h"
-#include "optimizer/optimizer.h"
 #include "optimizer/planner.h"
 
 static planner_hook_type next_planner_hook = NULL;
@@ -75,9 +72,9 @@ input_of_constant(const CustomScan *cscan, const TargetEntry *constant)
 }
 
 /*
- * Grouping sets have rows in which a constant that is grouped by is null (GROUPING SETS ((k, 'all'), (k)); before
- * 18, which hides the constant).  Nodes of core find such columns by their sort or group reference, and
- * setrefs.c those of a custom scan by their expressions, but no constants.
+ * Grouping sets have rows in which a constant that is grouped by is null (GROUPING SETS ((k, 'all'), (k));
+ * before 18, which hides the constant).  Nodes of core find such columns by their sort or group reference,
+ * and setrefs.c those of a custom scan by their expressions, but no constants.
  */
 static void
 match_constants(CustomScan *cscan)
@@ -93,25 +90,6 @@ match_constants(CustomScan *cscan)
 			(input = input_of_constant(cscan, tle)) != NULL)
 			tle->expr = (Expr *) makeVarFromTargetEntry(INDEX_VAR, unconstify(TargetEntry *, input));
 	}
-}
-
-/* Does an expression have a parameter that another node sets? */
-static bool
-has_exec_param(Node *node, void *context)
-{
-	if (node == NULL)
-		return false;
-	if (IsA(node, Param))
-		return ((Param *) node)->paramkind != PARAM_EXTERN;
-	return expression_tree_walker(node, has_exec_param, context);
-}
-
-/* Does a clause of LIMIT come to the same again, in a node below, or even (`parallel`) in a worker? */
-static bool
-may_be_evaluated(Node *clause, bool parallel)
-{
-	return !contain_mutable_functions(clause) && !contain_subplans(clause) &&
-		(!parallel || !has_exec_param(clause, NULL));
 }
 
 /*
@@ -148,8 +126,7 @@ hand_down(Plan *plan, const Limit *limit, bool parallel)
 			break;
 		case T_CustomScan:
 			if (cscan->methods == &ws_scan_methods &&
-				may_be_evaluated(limit->limitCount, parallel) &&
-				may_be_evaluated(limit->limitOffset, parallel))
+				ws_limit_told(limit->limitCount, limit->limitOffset, parallel))
 				cscan->custom_exprs = list_make2(copyObject(limit->limitCount), limit->limitOffset != NULL ?
 												 copyObject(limit->limitOffset) :
 												 (Node *) makeNullConst(INT8OID, -1, InvalidOid));

@@ -197,6 +197,11 @@ ws_useful_orderings(PlannerInfo *root, RelOptInfo *rel, bool parallel)
 			if (pathkeys_contained_in(grouping, own[i]))
 				own[i] = NIL;
 	}
+	/* a window without an order may stop after some rows, and numbers them as they are scanned */
+	if (!ws_debug_force && root->parse->hasWindowFuncs && root->window_pathkeys == NIL)
+		for (int i = 0; i < (int) lengthof(own); i++)
+			if (own[i] != root->group_pathkeys)
+				own[i] = NIL;
 	/* mostly these are one list, and what of it can be computed takes a while with many partitions */
 	for (int i = 1; i < (int) lengthof(own); i++)
 		for (int j = 0; j < i; j++)

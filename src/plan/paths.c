@@ -106,21 +106,6 @@ cheapest_input(List *pathlist, bool tids)
 	return best != NULL ? private_copy(best) : NULL;
 }
 
-/* How many rows the query's LIMIT asks for of a sort of the relation in the order of the query. */
-static double
-bound_of(PlannerInfo *root)
-{
-	Query	   *parse = root->parse;
-
-	if (bms_membership(root->all_baserels) != BMS_SINGLETON ||
-		parse->groupClause || parse->groupingSets || parse->distinctClause ||
-		parse->hasAggs || parse->hasWindowFuncs || parse->hasTargetSRFs)
-		return WS_NO_BOUND;
-	if (parse->limitCount == NULL)
-		return ws_inherited_bound(root);
-	return root->limit_tuples > 0 ? root->limit_tuples : WS_UNKNOWN_BOUND;
-}
-
 static bool
 relation_eligible(RelOptInfo *rel, RangeTblEntry *rte)
 {
@@ -225,7 +210,7 @@ static void
 sort_input(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *scan, const char *refusal,
 		   bool partial)
 {
-	double		query_bound = bound_of(root);
+	double		query_bound = ws_query_bound(root, partial);
 	ListCell   *lc;
 
 	/* of one table there is no other order; looking for it takes a while with many partitions */

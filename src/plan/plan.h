@@ -136,15 +136,23 @@ extern void ws_install_join_hook(void);
 /* ---- lookups.c ---- */
 extern void ws_install_lookup_hook(void);
 
-/* ---- shape.c ---- */
+/* ---- bound.c ---- */
 
 /* How many rows a LIMIT above can ask for, where that is not a number. */
 #define WS_NO_BOUND			(-1.0)
+#define WS_UNTOLD_BOUND		(-2.0)	/* nor will a WiscSort be told */
 #define WS_UNKNOWN_BOUND	0.0
+
+extern bool ws_limit_told(Node *count, Node *offset, bool parallel);
+extern double ws_limit_bound(Node *count, Node *offset, bool parallel);
+extern double ws_bound_in_worker(PlannerInfo *root, double bound);
+extern double ws_inherited_bound(PlannerInfo *root);
+extern double ws_query_bound(PlannerInfo *root, bool parallel);
+
+/* ---- shape.c ---- */
 
 extern bool ws_sort_considered(double rows, int width, const Node *only);
 extern const Node *ws_only_value(const Path *input, List *pathkeys);
-extern double ws_inherited_bound(PlannerInfo *root);
 extern bool ws_bound_is_cores(double bound, Oid sortop, Oid collation, double rows, int width);
 extern bool ws_bound_leaves(double bound, List *pathkeys, double rows, int width);
 extern bool ws_keys_alone(const Path *input, List *pathkeys);

@@ -169,23 +169,19 @@ rewrite_merge_append(Rewrite *rw, MergeAppendPath *append, double bound)
 	}
 }
 
-/* The number of rows a LIMIT node asks its input for. */
+/*
+ * The number of rows a LIMIT node asks its input for: of clauses that are evaluated anew, and of which no
+ * sort is told, the number that core's planner expects.
+ */
 static double
-limit_bound(LimitPath *limit)
+limit_bound(const Rewrite *rw, LimitPath *limit)
 {
-	double		bound = 0;
+	double		bound;
 
-	if (limit->limitCount == NULL || limit->limitOption == LIMIT_OPTION_WITH_TIES)
+	if (limit->limitOption == LIMIT_OPTION_WITH_TIES)
 		return WS_NO_BOUND;
-	if (!IsA(limit->limitCount, Const) ||
-		(limit->limitOffset != NULL && !IsA(limit->limitOffset, Const)))
-		return WS_UNKNOWN_BOUND;
-	if (((Const *) limit->limitCount)->constisnull)
-		return WS_NO_BOUND;		/* LIMIT ALL */
-	bound = (double) DatumGetInt64(((Const *) limit->limitCount)->constvalue);
-	if (limit->limitOffset != NULL && !((Const *) limit->limitOffset)->constisnull)
-		bound += (double) DatumGetInt64(((Const *) limit->limitOffset)->constvalue);
-	return Max(bound, 1.0);
+	bound = ws_limit_bound(limit->limitCount, limit->limitOffset, false);
+	return bound == WS_UNTOLD_BOUND && rw->root->limit_tuples > 0 ? rw->root->limit_tuples : bound;
 }
 
 /*
@@ -251,14 +247,14 @@ rewrite(Rewrite *rw, Path **path, double bound)
 			rewrite_merge_append(rw, (MergeAppendPath *) p, bound);
 			break;
 		case T_LimitPath:
-			rewrite(rw, &((LimitPath *) p)->subpath, limit_bound((LimitPath *) p));
+			rewrite(rw, &((LimitPath *) p)->subpath, limit_bound(rw, (LimitPath *) p));
 			break;
 		case T_GatherPath:
-			rewrite(rw, &((GatherPath *) p)->subpath, bound);
+			rewrite(rw, &((GatherPath *) p)->subpath, ws_bound_in_worker(rw->root, bound));
 			break;
 		case T_GatherMergePath:
 			rw->for_groups = for_groups;
-			rewrite(rw, &((GatherMergePath *) p)->subpath, bound);
+			rewrite(rw, &((GatherMergePath *) p)->subpath, ws_bound_in_worker(rw->root, bound));
 			break;
 		case T_ProjectionPath:
 			rewrite(rw, &((ProjectionPath *) p)->subpath, bound);

@@ -93,20 +93,6 @@ ws_only_value(const Path *input, List *pathkeys)
 										input->parent->relids) != NULL ? (const Node *) only : NULL;
 }
 
-/*
- * The number of rows that the level above will take of a subquery: a
- * SubqueryScan passes a LIMIT on (ExecSetTupleBound), and the planner passes
- * the number down as tuple_fraction.
- */
-double
-ws_inherited_bound(PlannerInfo *root)
-{
-	if (root->parent_root == NULL || root->tuple_fraction <= 0 ||
-		root->parent_root->parse->limitCount == NULL)
-		return WS_NO_BOUND;
-	return root->tuple_fraction >= 1 ? root->tuple_fraction : WS_UNKNOWN_BOUND;
-}
-
 /* The rows that a bound comes to, as the planner takes it where the number is not known; 0: all. */
 static double
 rows_wanted(double bound, double rows)
@@ -118,7 +104,7 @@ rows_wanted(double bound, double rows)
  * Is a sort of `rows` rows of `width` bytes, of which a LIMIT takes `bound`, better
  * left to core, which keeps a heap of so many rows?  `sortop` and `collation` are of the first key.  If the
  * number is not known, it may be a small one: that is as fast here, if the prefixes tell by which rows can be
- * passed over.  Those of texts may not; of numerics they do.
+ * passed over.  Those of texts may not; of numerics they do.  Where the sort would not be told, it is not.
  */
 bool
 ws_bound_is_cores(double bound, Oid sortop, Oid collation, double rows, int width)
@@ -128,6 +114,12 @@ ws_bound_is_cores(double bound, Oid sortop, Oid collation, double rows, int widt
 
 	if (bound == WS_NO_BOUND)
 		return false;
+	if (bound == WS_UNTOLD_BOUND)
+	{
+		if (!ws_debug_force)
+			return true;
+		bound = WS_UNKNOWN_BOUND;
+	}
 	if (bound == WS_UNKNOWN_BOUND &&
 		ws_key_encoding(sortop, collation, &descending, &key_width) != WS_ENC_NUMERIC && key_width <= 0)
 		return true;

@@ -310,7 +310,8 @@ ws_track_end(WsTrack *t, const WsRequest *request, const WsSortStats *s)
 	c[WS_BLOCKS_BUFFERED] += s->store.blocks_buffered;
 	c[WS_BLOCKS_RUNS] += (int64) s->runs.reads.blocks;
 	if (t->device >= 0)
-		c[WS_BLOCKS_DEVICE] += ((t->device_end > 0 ? t->device_end : blocks_read()) - t->device) / SYSTEM_BLOCKS;
+		c[WS_BLOCKS_DEVICE] +=
+			((t->device_end > 0 ? t->device_end : blocks_read()) - t->device) / SYSTEM_BLOCKS;
 	c[WS_STALLS] += (int64) s->runs.reads.stalls;
 	c[WS_STALLED_US] += (int64) s->runs.reads.stalled_us;
 	c[WS_BEGAN_AGAIN] += s->again;

@@ -25,6 +25,10 @@ SELECT wtest.compare('SELECT x, id FROM generate_series(1, 5) x CROSS JOIN LATER
 SELECT wtest.compare('SELECT x, id FROM unnest(ARRAY[-1, 5, -1, -1, NULL, 3, 5, -1]) x CROSS JOIN LATERAL (SELECT id FROM wtest.big WHERE k % 7 < x ORDER BY k, id OFFSET 0) s') AS no_rows,
        wtest.compare('SELECT x, y, id FROM unnest(ARRAY[5, -1, 3]) x CROSS JOIN LATERAL (SELECT y, t.id FROM generate_series(1, 2) y CROSS JOIN LATERAL (SELECT id FROM wtest.e WHERE k % 7 < x ORDER BY k, id OFFSET 0) t OFFSET 0) s') AS again_none,
        wtest.compare('SELECT x, ARRAY(SELECT id FROM wtest.big WHERE k % 7 < x ORDER BY k DESC, id OFFSET 100) FROM unnest(ARRAY[5, -1, 3, -1, 6]) x') AS arrays;
+-- Where there are none, the input is not read again for the same parameters.
+CREATE SEQUENCE wtest.looked;
+SELECT count(id), count(*) FROM unnest(ARRAY[5, -1]) x CROSS JOIN LATERAL (SELECT y, t.id FROM generate_series(1, 20) y LEFT JOIN LATERAL (SELECT id FROM wtest.big WHERE id <= 500 AND (x > 0 OR (id = 1 AND nextval('wtest.looked') < 0)) ORDER BY k, id OFFSET 0) t ON true OFFSET 0) s;
+SELECT last_value AS looked FROM wtest.looked;
 RESET enable_material;
 RESET enable_mergejoin;
 RESET enable_memoize;

@@ -296,6 +296,19 @@ SELECT wtest.uses('SELECT * FROM (SELECT * FROM wtest.coded WHERE name NOT IN (S
 SET random_page_cost = 10;
 SELECT wtest.uses('SELECT max(n) FROM (SELECT length(pad) AS n FROM wtest.far ORDER BY k OFFSET 0) s LIMIT 1') AS one_row;
 
+-- A LIMIT that no sort can be told of, since it is evaluated anew: core's heap, if it may be small.
+CREATE FUNCTION wtest.some(n int) RETURNS int LANGUAGE plpgsql AS 'BEGIN RETURN n; END';
+CREATE FUNCTION wtest.stable(n int) RETURNS int LANGUAGE plpgsql STABLE AS 'BEGIN RETURN n; END';
+SELECT wtest.uses('SELECT * FROM wtest.far ORDER BY k + 0 LIMIT (SELECT 10)') AS told,
+       wtest.uses('SELECT * FROM wtest.far ORDER BY k + 0 LIMIT wtest.some(10)') AS volatile,
+       wtest.uses('SELECT * FROM wtest.far ORDER BY k + 0 LIMIT 10 OFFSET wtest.some(10)') AS volatile_offset,
+       wtest.uses('SELECT * FROM wtest.far ORDER BY k + 0 LIMIT wtest.stable(10)') AS stable,
+       wtest.uses('SELECT * FROM wtest.far ORDER BY k + 0 LIMIT wtest.stable(1000000)') AS stable_all,
+       wtest.uses('SELECT * FROM (SELECT * FROM wtest.far ORDER BY k + 0) s LIMIT wtest.some(10)') AS outside;
+
+-- A window without an order numbers rows as they are scanned, and may stop: no sort below it.
+SELECT * FROM wtest.plan('SELECT * FROM (SELECT row_number() OVER () AS n, far.* FROM wtest.far ORDER BY k + 0) s WHERE n <= 10');
+
 RESET random_page_cost;
 SET wiscsort.debug_force = on;
 -- Keys of partitions that are expressions, or columns at other places; and those of UNION ALL.
