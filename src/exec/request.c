@@ -316,8 +316,8 @@ ws_spool_bytes(double rows, double width)
 }
 
 /*
- * The bytes of a sort's files that the page cache can be expected to hold, for each of `sharers` processes
- * that sort parts of one input.  What was found `still` microseconds ago, or later, holds.  *bound is set
+ * The bytes of a sort's files that the page cache can be expected to hold, for each of `sharers` sorts of
+ * parts of one input.  What was found `still` microseconds ago, or later, holds.  *bound is set
  * to what it comes from, for EXPLAIN.
  */
 static int64

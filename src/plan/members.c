@@ -5,18 +5,24 @@
  * through that list for each column of each partition.  For core that is bearable, since it asks for the
  * partitions of a path that it has chosen; sorts of each partition are considered for each of them.  With
  * 500 partitions of 20 columns that was nine tenths of planning.  So the parent's members are looked at, of
- * which there are few, as they are in the partition.
+ * which there are few, as they are in the partition.  And how many such sorts there are at once.
  *
  * Measured: docs/decisions/30-cost-model.md.
  *-------------------------------------------------------------------------
  */
 #include "plan/plan.h"
 
+#include <math.h>
+
 #include "nodes/nodeFuncs.h"
 #include "optimizer/appendinfo.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
+
+/* Sorts that are said to be at once at most: a number that may be multiplied. */
+#define MOST_AT_ONCE	100000.0
 
 /* The same without conversions that change no bits. */
 static const Node *
@@ -126,4 +132,40 @@ ws_class_computable(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, bo
 			return true;
 	}
 	return false;
+}
+
+/* Are a parent's partitions in the order of `pathkeys`, one after the other? */
+static bool
+follows_bounds(const RelOptInfo *parent, List *pathkeys)
+{
+	const PathKey *first = linitial_node(PathKey, pathkeys);
+	ListCell   *lc;
+
+	if (parent->part_scheme == NULL || parent->part_scheme->strategy != PARTITION_STRATEGY_RANGE ||
+		parent->partexprs == NULL)
+		return false;
+	foreach(lc, first->pk_eclass->ec_members)
+		if (equal(lfirst_node(EquivalenceMember, lc)->em_expr, linitial(parent->partexprs[0])))
+			return true;
+	return false;
+}
+
+/*
+ * Sorts of all partitions whose results are merged are there at once: to how many sorts as that of `rel` do
+ * they come, by rows?  1 if it is no partition, and where one partition is read after the other.
+ */
+int
+ws_sorts_at_once(PlannerInfo *root, const RelOptInfo *rel, List *pathkeys)
+{
+	const RelOptInfo *parent;
+	double		times;
+
+	if (rel->reloptkind != RELOPT_OTHER_MEMBER_REL || pathkeys == NIL ||
+		bms_membership(rel->top_parent_relids) != BMS_SINGLETON)
+		return 1;
+	parent = find_base_rel(root, bms_singleton_member(rel->top_parent_relids));
+	if (follows_bounds(parent, pathkeys))
+		return 1;
+	times = ceil(parent->rows / Max(rel->rows, 1.0));
+	return (int) Max(1.0, Min(times, MOST_AT_ONCE));
 }

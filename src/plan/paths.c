@@ -41,7 +41,7 @@ sort_in_table(PlannerInfo *root, RelOptInfo *rel, Path *scan, const Path *sort, 
 		return NULL;
 	}
 	ties = ws_tie_keys(root, input, pathkeys, rel->tuples);
-	*refusal = ws_table_refusal(input, pathkeys, ties, rel, relid);
+	*refusal = ws_table_refusal(root, input, pathkeys, ties, rel, relid);
 	if (*refusal != NULL)
 		return NULL;
 	cpath = ws_wrap_heap_sort(create_sort_path(root, rel, input, pathkeys, -1.0), rel, ties);
@@ -243,7 +243,7 @@ sort_input(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *scan, const ch
 			continue;
 		}
 		sort = create_sort_path(root, rel, input, pathkeys, -1.0);
-		no_spool = ws_spool_refusal(input, pathkeys);
+		no_spool = ws_spool_refusal(root, input, pathkeys);
 		if (no_table == NULL && !ws_keys_alone(input, pathkeys))
 			table = sort_in_table(root, rel, scan, &sort->path, pathkeys, bound, &no_table);
 		if (no_spool == NULL && (table == NULL || ws_record_store != WS_STORE_HEAP))
@@ -307,7 +307,7 @@ add_sorted_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *r
 		sort_input(root, rel, input, scan, refusal, true);
 }
 
-/* create_upper_paths_hook: one sort in the place of many, and Sorts left in the finished path trees. */
+/* create_upper_paths_hook: Sorts left in the finished path trees. */
 static void
 replace_sorts(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
 			  RelOptInfo *output_rel, void *extra)
@@ -316,8 +316,6 @@ replace_sorts(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
 		next_upper_hook(root, stage, input_rel, output_rel, extra);
 	if (!ws_enable)
 		return;
-	if (stage == UPPERREL_ORDERED)
-		ws_offer_one_sort(root, input_rel, output_rel);
 	if (stage == UPPERREL_FINAL)
 		ws_rewrite_final(root, output_rel);
 }

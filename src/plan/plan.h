@@ -18,6 +18,7 @@ extern bool ws_ordering_computable(PlannerInfo *root, RelOptInfo *rel, List *pat
 /* ---- members.c ---- */
 extern EquivalenceMember *ws_member_of(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, Expr *expr);
 extern bool ws_class_computable(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, bool parallel);
+extern int	ws_sorts_at_once(PlannerInfo *root, const RelOptInfo *rel, List *pathkeys);
 
 /* ---- path.c ---- */
 extern CustomPath *ws_wrap_sort(PlannerInfo *root, SortPath *sort, double bound);
@@ -43,7 +44,6 @@ typedef struct WsSaved
 } WsSaved;
 
 extern void ws_rewrite_final(PlannerInfo *root, RelOptInfo *final_rel);
-extern void ws_offer_one_sort(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_rel);
 
 /* ---- finish.c ---- */
 extern void ws_plan_has_node(void);
@@ -158,9 +158,9 @@ extern bool ws_bound_leaves(double bound, List *pathkeys, double rows, int width
 extern bool ws_keys_alone(const Path *input, List *pathkeys);
 extern double ws_correlation(Oid relid, AttrNumber column);
 extern const char *ws_again_refusal(PlannerInfo *root, Relids relids);
-extern const char *ws_spool_refusal(const Path *input, List *pathkeys);
-extern const char *ws_table_refusal(const Path *input, List *pathkeys, WsTieKeys ties, const RelOptInfo *rel,
-									Oid relid);
+extern const char *ws_spool_refusal(PlannerInfo *root, const Path *input, List *pathkeys);
+extern const char *ws_table_refusal(PlannerInfo *root, const Path *input, List *pathkeys, WsTieKeys ties,
+									const RelOptInfo *rel, Oid relid);
 extern bool ws_cost_sort(PlannerInfo *root, Path *path, const Path *sort, const Path *input,
 						 List *pathkeys, double bound);
 extern void ws_cost_heap_sort(PlannerInfo *root, Path *path, const Path *sort, const Path *input,

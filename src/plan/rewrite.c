@@ -69,7 +69,7 @@ better_sort(Rewrite *rw, SortPath *sort, bool for_groups, double bound)
 	if (refusal == NULL)
 		refusal = ws_comparison_refusal(rw->root, sort->path.pathkeys, input->rows);
 	if (refusal == NULL)
-		refusal = ws_spool_refusal(input, sort->path.pathkeys);
+		refusal = ws_spool_refusal(rw->root, input, sort->path.pathkeys);
 	if (refusal != NULL)
 	{
 		ws_note_left(refusal, input->rows, sort->path.pathkeys);
@@ -169,6 +169,65 @@ rewrite_merge_append(Rewrite *rw, MergeAppendPath *append, double bound)
 	}
 }
 
+/* The path below projections. */
+static Path *
+below_projections(Path *path)
+{
+	while (IsA(path, ProjectionPath))
+		path = ((ProjectionPath *) path)->subpath;
+	return path;
+}
+
+/* Are these paths sorts, all of them? */
+static bool
+are_sorts(List *paths)
+{
+	ListCell   *lc;
+
+	foreach(lc, paths)
+	{
+		const Path *path = below_projections(lfirst(lc));
+
+		if (!IsA(path, SortPath) && !ws_is_wiscsort(path))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * One WiscSort of all members' rows in the place of a merge of members that are sorted each by itself, if
+ * that is cheaper; else NULL.  Core has looked at one Sort of all rows, too; but that has its own costs until
+ * ws_rewrite_final, the members' sorts have ours, and add_path has dropped it.  A hundred sorts of 1,000 rows
+ * take 1.3 times as long as one of all (64 kB): when it is a sort's turn, its rows are no longer in the
+ * processor's caches.  And a merge compares rows once more.
+ *
+ * Left as it is: whatever a LIMIT, or another reader, may end early, row marks, and what the settings say:
+ * rows that are to stay in their tables.
+ */
+static CustomPath *
+one_sort(Rewrite *rw, MergeAppendPath *append, bool for_groups, double bound)
+{
+	PlannerInfo *root = rw->root;
+	Path	   *path = &append->path;
+	Path	   *input = path->parent->cheapest_total_path;
+	CustomPath *cpath;
+
+	if (ws_debug_force || ws_record_store == WS_STORE_HEAP || bound != WS_NO_BOUND ||
+		root->parse->limitCount != NULL || root->parse->rowMarks != NIL ||
+		append->limit_tuples > 0 || path->param_info != NULL || path->parallel_workers > 0 ||
+		!are_sorts(append->subpaths) || ws_inherited_bound(root) != WS_NO_BOUND || ws_read_partly(root))
+		return NULL;
+	if (input != NULL)
+		input = below_projections(input);
+	if (input == NULL || !IsA(input, AppendPath) ||
+		input->param_info != NULL || input->parallel_workers > 0 ||
+		!equal(input->pathtarget->exprs, path->pathtarget->exprs))
+		return NULL;
+	cpath = better_sort(rw, create_sort_path(root, path->parent, input, path->pathkeys, -1.0), for_groups,
+						bound);
+	return cpath != NULL && cpath->path.total_cost < path->total_cost ? cpath : NULL;
+}
+
 /*
  * The number of rows a LIMIT node asks its input for: of clauses that are evaluated anew, and of which no
  * sort is told, the number that core's planner expects.
@@ -244,8 +303,21 @@ rewrite(Rewrite *rw, Path **path, double bound)
 			rewrite_list(rw, ((AppendPath *) p)->subpaths, bound);
 			break;
 		case T_MergeAppendPath:
-			rewrite_merge_append(rw, (MergeAppendPath *) p, bound);
-			break;
+			{
+				CustomPath *cpath;
+
+				rewrite_merge_append(rw, (MergeAppendPath *) p, bound);
+				p->startup_cost -= rw->saved.startup;
+				p->total_cost -= rw->saved.total;
+				cpath = one_sort(rw, (MergeAppendPath *) p, for_groups, bound);
+				if (cpath != NULL)
+				{
+					rw->saved.startup += p->startup_cost - cpath->path.startup_cost;
+					rw->saved.total += p->total_cost - cpath->path.total_cost;
+					*path = (Path *) cpath;
+				}
+				goto done;
+			}
 		case T_LimitPath:
 			rewrite(rw, &((LimitPath *) p)->subpath, limit_bound(rw, (LimitPath *) p));
 			break;
@@ -311,56 +383,6 @@ rewrite(Rewrite *rw, Path **path, double bound)
 done:
 	rw->saved.startup += outside.startup;
 	rw->saved.total += outside.total;
-}
-
-/* The path below projections. */
-static Path *
-below_projections(Path *path)
-{
-	while (IsA(path, ProjectionPath))
-		path = ((ProjectionPath *) path)->subpath;
-	return path;
-}
-
-/*
- * Offers one WiscSort of all members' rows where the cheapest path in the order of ORDER BY merges members
- * that are sorted each by itself.  Core has looked at one Sort of all rows, too; but that has its own costs
- * until ws_rewrite_final, the members' sorts have ours, and add_path has dropped it.  A hundred
- * sorts of 1,000 rows take 1.3 times as long as one of all (64 kB): when it is a sort's turn, its rows are no
- * longer in the processor's caches.
- *
- * Left as it is: whatever a LIMIT, or another reader, may end early, row marks, functions that return sets,
- * for which the targets are not the final ones yet, and what the settings say: rows that are to stay in their
- * tables.
- */
-void
-ws_offer_one_sort(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_rel)
-{
-	Rewrite		rw = {root, {0, 0}, false, false};
-	Query	   *parse = root->parse;
-	Path	   *input = input_rel->cheapest_total_path;
-	PathTarget *target = root->upper_targets[UPPERREL_ORDERED];
-	Path	   *cheapest = NULL;
-	CustomPath *cpath;
-	ListCell   *lc;
-
-	if (ws_debug_force || ws_record_store == WS_STORE_HEAP ||
-		input == NULL || input->param_info != NULL || !IsA(below_projections(input), AppendPath) ||
-		target == NULL || parse->limitCount != NULL ||
-		ws_inherited_bound(root) != WS_NO_BOUND || ws_read_partly(root) ||
-		parse->rowMarks != NIL || parse->hasTargetSRFs ||
-		root->sort_pathkeys == NIL || pathkeys_contained_in(root->sort_pathkeys, input->pathkeys))
-		return;
-	foreach(lc, ordered_rel->pathlist)
-		if (cheapest == NULL || compare_path_costs(lfirst(lc), cheapest, TOTAL_COST) < 0)
-			cheapest = lfirst(lc);
-	if (cheapest == NULL || !IsA(below_projections(cheapest), MergeAppendPath))
-		return;
-	cpath = better_sort(&rw, create_sort_path(root, ordered_rel, input, root->sort_pathkeys, -1.0),
-						false, WS_NO_BOUND);
-	if (cpath != NULL)
-		add_path(ordered_rel, cpath->path.pathtarget == target ? &cpath->path :
-				 apply_projection_to_path(root, ordered_rel, &cpath->path, target));
 }
 
 /*

@@ -231,11 +231,11 @@ profile_of(Oid tablespace)
 
 /* What all shapes have in common. */
 static WsShape
-shape_of(const Path *input)
+shape_of(PlannerInfo *root, const Path *input, List *pathkeys)
 {
 	WsShape		s = {.rows = input->rows,
 		.memory = work_mem * 1024.0,
-		.cache = ws_page_cache()->bytes,
+		.cache = ws_page_cache()->bytes / ws_sorts_at_once(root, input->parent, pathkeys),
 		.allowance = DBL_MAX};
 
 	return s;
@@ -243,16 +243,18 @@ shape_of(const Path *input)
 
 /* The shape of a sort of the input's rows, which are spooled unless they are nothing but keys. */
 static WsShape
-spool_shape(const Path *input, List *pathkeys)
+spool_shape(PlannerInfo *root, const Path *input, List *pathkeys)
 {
-	WsShape		s = shape_of(input);
+	WsShape		s = shape_of(root, input, pathkeys);
 	const char *bound;
 	int64		allowance;
+	int			sharers;
 
 	s.store = ws_keys_alone(input, pathkeys) ? WS_KIND_KEYS : WS_KIND_SPOOL;
 	if (s.store == WS_KIND_SPOOL)
 		s.spool = ws_spool_bytes(input->rows, input->pathtarget->width);
-	allowance = ws_spool_allowance(input->parallel_workers + 1, WS_FOUND_LATELY, &bound);
+	sharers = (input->parallel_workers + 1) * ws_sorts_at_once(root, input->parent, pathkeys);
+	allowance = ws_spool_allowance(sharers, WS_FOUND_LATELY, &bound);
 	if (allowance < PG_INT64_MAX)
 		s.allowance = (double) allowance;
 	/* who says how much the page cache holds is believed */
@@ -286,9 +288,10 @@ ws_correlation(Oid relid, AttrNumber column)
 
 /* The shape of a sort that leaves the rows in the table: `input` has TIDs and keys. */
 static WsShape
-heap_shape(const Path *input, List *pathkeys, WsTieKeys ties, const RelOptInfo *rel, Oid relid)
+heap_shape(PlannerInfo *root, const Path *input, List *pathkeys, WsTieKeys ties, const RelOptInfo *rel,
+		   Oid relid)
 {
-	WsShape		s = shape_of(input);
+	WsShape		s = shape_of(root, input, pathkeys);
 
 	s.store = WS_KIND_HEAP;
 	s.allowance = DBL_MAX;
@@ -311,24 +314,24 @@ cache_refusal(const WsShape *s)
 	bool		spills = s->spool + s->rows * sizeof(WsEntry) > s->memory;
 	double		file = spills && s->allowance == DBL_MAX ? s->spool : 0;
 	const WsPageCache *cache = ws_page_cache();
-	bool		table = s->table > WS_CACHE_SHARE * cache->bytes;
+	bool		table = s->table > WS_CACHE_SHARE * s->cache;
 
-	if (!table && file <= WS_CACHE_SHARE * cache->bytes)
+	if (!table && file <= WS_CACHE_SHARE * s->cache)
 		return NULL;
 	return psprintf("%s of %.0f kB would not stay in the page cache, of %.0f kB by %s",
 					table ? "a table" : "a spool", (table ? s->table : file) / 1024,
-					cache->bytes / 1024, cache->bound);
+					s->cache / 1024, cache->bound);
 }
 
 /* Why a sort with a spool of the rows of `input` is left to core; NULL if it is not. */
 const char *
-ws_spool_refusal(const Path *input, List *pathkeys)
+ws_spool_refusal(PlannerInfo *root, const Path *input, List *pathkeys)
 {
 	WsShape		s;
 
 	if (ws_debug_force)
 		return NULL;
-	s = spool_shape(input, pathkeys);
+	s = spool_shape(root, input, pathkeys);
 	return cache_refusal(&s);
 }
 
@@ -337,7 +340,8 @@ ws_spool_refusal(const Path *input, List *pathkeys)
  * of ties are where `ties` says.
  */
 const char *
-ws_table_refusal(const Path *input, List *pathkeys, WsTieKeys ties, const RelOptInfo *rel, Oid relid)
+ws_table_refusal(PlannerInfo *root, const Path *input, List *pathkeys, WsTieKeys ties, const RelOptInfo *rel,
+				 Oid relid)
 {
 	double		random_page;
 	double		seq_page;
@@ -345,7 +349,7 @@ ws_table_refusal(const Path *input, List *pathkeys, WsTieKeys ties, const RelOpt
 
 	if (ws_debug_force)
 		return NULL;
-	s = heap_shape(input, pathkeys, ties, rel, relid);
+	s = heap_shape(root, input, pathkeys, ties, rel, relid);
 	if (!s.asked && s.spool > MOST_TIE_KEYS * s.rows * s.row)
 		return psprintf("keys for ties would take %.0f bytes a row, the row %.0f", s.spool / s.rows, s.row);
 	/* on persistent memory, and where random reads are said to be as cheap, no cache is needed */
@@ -428,7 +432,7 @@ bool
 ws_cost_sort(PlannerInfo *root, Path *path, const Path *sort, const Path *input, List *pathkeys,
 			 double bound)
 {
-	WsShape		s = spool_shape(input, pathkeys);
+	WsShape		s = spool_shape(root, input, pathkeys);
 
 	s.wanted = rows_wanted(bound, input->rows);
 	set_costs(root, path, sort, input, pathkeys, &s, InvalidOid);
@@ -443,7 +447,7 @@ void
 ws_cost_heap_sort(PlannerInfo *root, Path *path, const Path *sort, const Path *input, double bound,
 				  List *pathkeys, WsTieKeys ties, const RelOptInfo *rel, Oid relid)
 {
-	WsShape		s = heap_shape(input, pathkeys, ties, rel, relid);
+	WsShape		s = heap_shape(root, input, pathkeys, ties, rel, relid);
 
 	s.wanted = rows_wanted(bound, input->rows);
 	set_costs(root, path, sort, input, pathkeys, &s, rel->reltablespace);

@@ -45,7 +45,7 @@ typedef struct WsRequest
 	double		rows;			/* expected */
 	double		width;			/* expected bytes of a row's data, on average */
 	int64		query;			/* its identifier, or 0 */
-	int			sharers;		/* processes that sort a part of the input each */
+	int			sharers;		/* sorts of parts of the input at once: by processes, or of partitions */
 	/* of the executor */
 	uint64		wanted;			/* so many rows are asked for, the first ones; 0: all */
 	Size		memory;			/* bytes for all of the sort: work_mem */
