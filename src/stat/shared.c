@@ -28,6 +28,9 @@
 #include "utils/resowner.h"
 #include "utils/timestamp.h"
 
+/* Names that are tried for the segment. */
+#define SEGMENT_NAMES	8
+
 #define FOLDED_SHARE	16
 
 static WsShared *shared = NULL;
@@ -120,24 +123,20 @@ free_my_slots(int code, Datum arg)
 }
 
 /*
- * From 17 on, the segment; NULL if it cannot be had now.  If the system has no memory for it, this session
- * warns once, and does without: no query fails for want of statistics.  Nothing but locks is to be given
- * back after an error here, so that none of a subtransaction is needed, which parallel workers cannot have.
+ * From 17 on, the segment by the n-th name for it; NULL if it cannot be had, and *error is set.  Nothing but
+ * locks is to be given back after an error here, so that no subtransaction is needed, which parallel workers
+ * cannot have.
  */
 static WsShared *
-find_segment(void)
+try_segment(int n, ErrorData **error)
 {
-	static bool refused = false;
 	MemoryContext context = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
 	/* another build of the library, loaded before it was replaced, may want another size */
-	char	   *name = psprintf("wiscsort %d %zu", WS_STAT_LAYOUT, shared_bytes());
+	char	   *name = psprintf("wiscsort %d %zu %d", WS_STAT_LAYOUT, shared_bytes(), n);
 	WsShared   *volatile result = NULL;
 	bool		found;
 
-	/* who holds interrupts may hold locks of his own */
-	if (refused || InterruptHoldoffCount > 0)
-		return NULL;
 	CurrentResourceOwner = NULL;	/* the mapping is the session's */
 	PG_TRY();
 	{
@@ -145,25 +144,51 @@ find_segment(void)
 	}
 	PG_CATCH();
 	{
-		ErrorData  *error;
-
 		if (geterrcode() == ERRCODE_QUERY_CANCELED)
 			PG_RE_THROW();
 		LWLockReleaseAll();
 		MemoryContextSwitchTo(context);
-		CurrentResourceOwner = owner;
-		error = CopyErrorData();
+		*error = CopyErrorData();
 		FlushErrorState();
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+	pfree(name);
+	return result;
+}
+
+/*
+ * From 17 on, the segment; NULL if it cannot be had now.  If the system has no memory for it, this session
+ * warns once, and does without: no query fails for want of statistics.
+ *
+ * Before PostgreSQL mended that, a name for which there was no memory once is of no use until the server
+ * starts again: an internal error says that its size is another.  All sessions come to the next name then.
+ */
+static WsShared *
+find_segment(void)
+{
+	static bool refused = false;
+	WsShared   *result = NULL;
+	ErrorData  *error = NULL;
+
+	/* who holds interrupts may hold locks of his own */
+	if (refused || InterruptHoldoffCount > 0)
+		return NULL;
+	for (int n = 0; n < SEGMENT_NAMES; n++)
+	{
+		result = try_segment(n, &error);
+		if (result != NULL || error == NULL || error->sqlerrcode != ERRCODE_INTERNAL_ERROR)
+			break;
+	}
+	if (result == NULL && error != NULL)
+	{
 		refused = true;
 		ereport(IsParallelWorker() ? DEBUG1 : WARNING,
 				(errcode(error->sqlerrcode),
 				 errmsg("wiscsort has no statistics in this session"),
 				 errdetail("Shared memory cannot be had: %s.", error->message)));
-		FreeErrorData(error);
 	}
-	PG_END_TRY();
-	MemoryContextSwitchTo(context);
-	CurrentResourceOwner = owner;
 	return result;
 }
 
