@@ -151,8 +151,13 @@ typedef struct Search
 static double
 limit_of(const Limit *limit)
 {
-	return limit->limitOption == LIMIT_OPTION_WITH_TIES ? WS_NO_BOUND :
-		ws_limit_bound(limit->limitCount, limit->limitOffset, false);
+	double		bound;
+
+	if (limit->limitOption == LIMIT_OPTION_WITH_TIES)
+		return WS_NO_BOUND;
+	bound = ws_limit_bound(limit->limitCount, limit->limitOffset, false);
+	/* of clauses that are evaluated anew, what the planner expects counts */
+	return bound == WS_UNTOLD_BOUND ? Max(limit->plan.plan_rows, 1.0) : bound;
 }
 
 static void

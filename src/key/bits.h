@@ -14,7 +14,7 @@
 #include "port/pg_bswap.h"
 
 #define WS_KEY_BITS		64		/* of an abbreviated key */
-#define WS_GUESS_BITS	128		/* of a guess */
+#define WS_GUESS_BITS	(WS_PREFIX_BYTES * BITS_PER_BYTE)	/* of a guess */
 
 /* An abbreviated key, or a guess, in the making. */
 typedef struct WsBits
@@ -78,7 +78,7 @@ ws_bits_put_bytes(WsBits *b, const uint8 *bytes, Size n)
 
 	memcpy(half, bytes, sizeof(half));
 	all = (ws_uint128) pg_ntoh64(half[0]) << 64 | pg_ntoh64(half[1]);
-	ws_bits_put(b, all >> (WS_GUESS_BITS - n * BITS_PER_BYTE), (int) n * BITS_PER_BYTE);
+	ws_bits_put(b, all >> ((sizeof(all) - n) * BITS_PER_BYTE), (int) n * BITS_PER_BYTE);
 }
 
 /* Appends what a value has in a key. */
@@ -91,7 +91,7 @@ ws_bits_put_part(WsBits *b, const WsKeyColumn *part, Datum value)
 		ws_bits_put(b, ws_value_bits(part, value), part->width * BITS_PER_BYTE);
 	else
 	{
-		uint8		bytes[WS_GUESS_BITS / BITS_PER_BYTE] = {0};
+		uint8		bytes[sizeof(ws_uint128)] = {0};
 		Size		wanted = ws_bits_wanted(b);
 		Size		n = ws_value_bytes(part, value, wanted, bytes);
 

@@ -127,7 +127,7 @@ ws_guess_window(const WsGuess *guess, Datum value, Size wanted, uint8 *out)
 
 /*
  * The same for a value of a column, whose beginning counts if the column has one; or for one that is made of
- * parts (nested.c), 16 bytes.
+ * parts (nested.c), of which there are WS_PREFIX_BYTES.
  */
 void
 ws_guess_of(const WsKeyColumn *col, Datum value, Size wanted, uint8 *out)

@@ -71,7 +71,7 @@ put_string(WsBits *b, const Layout *layout, const char *text, Size length)
 	if (layout->bytes)
 	{
 		/* with a zero byte behind it, which no string has in it */
-		uint8		bytes[WS_GUESS_BITS / BITS_PER_BYTE] = {0};
+		uint8		bytes[sizeof(ws_uint128)] = {0};
 
 		memcpy(bytes, text, Min(length, sizeof(bytes)));
 		ws_bits_put_bytes(b, bytes, Min(length + 1, sizeof(bytes)));

@@ -25,7 +25,10 @@
 /* What ICU's sort keys tell is certain: for a guess to be worth it, they must tie one in so many rows. */
 #define MANY_ONE_IN	4
 
-/* Of guesses at what is made of texts, one in so many may be wrong: mending that takes little (ws_mend). */
+/*
+ * Of guesses at what is made of texts, one in so many may be wrong where there is nothing else: mending that
+ * takes little in a piece (ws_mend), but then the merge compares rows.
+ */
 #define PARTS_RIGHT	64
 
 /* A column whose letters may tell its order, by the first rows. */
@@ -249,7 +252,7 @@ learn_parts(const WsLearning *l, WsKeyColumn *col, bool certain, Size tied)
 	{
 		begin_guessing(l, col);
 		ws_learn_entries(l);
-		if (ws_learn_tied(l) > tied / WS_LEARN_FEWER || !guesses_rightly(l, PARTS_RIGHT))
+		if (ws_learn_tied(l) > tied / WS_LEARN_FEWER || !guesses_rightly(l, 0))
 			end_guessing(l, col, &before, guess);
 	}
 	else if (!guesses_rightly(l, PARTS_RIGHT))

@@ -26,7 +26,7 @@
  * rows that bring their own type along (record).  Fields without bytes end the key, if they are not the
  * first.  An array or a range whose header says that it is of another type than the column has the key 0.
  *
- * A guess at the order of values is made in the same way, of the first 128 bits, where text under libc and
+ * A guess at the order of values is made in the same way, of the first 80 bits, where text under libc and
  * enums are guessed (part.c).
  *-------------------------------------------------------------------------
  */
@@ -359,8 +359,8 @@ ws_nested_create(Oid proc, Oid type, Oid collation, bool guessing)
 }
 
 /*
- * Writes `wanted` bytes, 16 at most, of the guess at a value's place to `out`; of what ws_nested_create
- * returns.
+ * Writes `wanted` bytes of the guess at a value's place to `out`, WS_PREFIX_BYTES at most; of what
+ * ws_nested_create returns.
  */
 void
 ws_nested_guess(SortSupport guess, Datum value, Size wanted, uint8 *out)
@@ -370,6 +370,7 @@ ws_nested_guess(SortSupport guess, Datum value, Size wanted, uint8 *out)
 	uint64		half[2];
 
 	nested->put(&b, nested, value);
+	b.key <<= sizeof(b.key) * BITS_PER_BYTE - WS_GUESS_BITS;
 	half[0] = pg_hton64((uint64) (b.key >> 64));
 	half[1] = pg_hton64((uint64) b.key);
 	memcpy(out, half, Min(wanted, sizeof(half)));

@@ -79,7 +79,7 @@ ws_part_guessed(WsKeyColumn *part, Oid proc, Oid collation)
 void
 ws_part_put_text(WsBits *b, const WsKeyColumn *part, const char *text, Size n)
 {
-	uint8		bytes[WS_GUESS_BITS / BITS_PER_BYTE] = {0};
+	uint8		bytes[sizeof(ws_uint128)] = {0};
 	Size		wanted = ws_bits_wanted(b);
 	Size		written;
 

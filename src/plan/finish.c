@@ -9,10 +9,9 @@
  * walks the plan when planning has ended and writes the same into our nodes.
  *
  * Execution does not depend on that: only the types of custom_scan_tlist
- * matter there, and they stay.  It does depend on the other touches.  Two keep
- * columns apart that their expressions do not tell apart: equal volatile ones
- * (match_by_position), and constants that grouping sets make null (match_constants).
- * One says how many rows a LIMIT asks for (hand_down).  And statistics want to know
+ * matter there, and they stay.  It does depend on the other touches.  One keeps
+ * columns apart that their expressions do not tell apart (match_by_position), one
+ * says how many rows a LIMIT asks for (hand_down).  And statistics want to know
  * which query a node is of.
  *-------------------------------------------------------------------------
  */
@@ -33,7 +32,8 @@ static void finish(Plan *plan, int64 query);
 
 /*
  * Of a node that projects nothing, because its columns cannot be told apart by their expressions
- * (has_equal_volatile in path.c): each column is that of the same position, as of core's Sort.
+ * (is_ambiguous in path.c): each column is that of the same position, as of core's Sort.  setrefs.c has taken
+ * the first of several that are equal, and left constants.
  */
 static void
 match_by_position(CustomScan *cscan)
@@ -48,47 +48,14 @@ match_by_position(CustomScan *cscan)
 		TargetEntry *tle = lfirst_node(TargetEntry, lc);
 		Var		   *var = (Var *) tle->expr;
 
+		if (tle->resno > list_length(input))
+			continue;
 		if (IsA(var, Var) && var->varno == INDEX_VAR &&
 			equal(list_nth_node(TargetEntry, input, var->varattno - 1)->expr,
 				  list_nth_node(TargetEntry, input, tle->resno - 1)->expr))
 			var->varattno = tle->resno;
-	}
-}
-
-/* The column of the input that is the same sort or group column as this constant, or NULL. */
-static const TargetEntry *
-input_of_constant(const CustomScan *cscan, const TargetEntry *constant)
-{
-	ListCell   *lc;
-
-	foreach(lc, cscan->custom_scan_tlist)
-	{
-		const TargetEntry *tle = lfirst_node(TargetEntry, lc);
-
-		if (tle->ressortgroupref == constant->ressortgroupref && equal(tle->expr, constant->expr))
-			return tle;
-	}
-	return NULL;
-}
-
-/*
- * Grouping sets have rows in which a constant that is grouped by is null (GROUPING SETS ((k, 'all'), (k));
- * before 18, which hides the constant).  Nodes of core find such columns by their sort or group reference,
- * and setrefs.c those of a custom scan by their expressions, but no constants.
- */
-static void
-match_constants(CustomScan *cscan)
-{
-	ListCell   *lc;
-
-	foreach(lc, cscan->scan.plan.targetlist)
-	{
-		TargetEntry *tle = lfirst_node(TargetEntry, lc);
-		const TargetEntry *input;
-
-		if (IsA(tle->expr, Const) && tle->ressortgroupref != 0 &&
-			(input = input_of_constant(cscan, tle)) != NULL)
-			tle->expr = (Expr *) makeVarFromTargetEntry(INDEX_VAR, unconstify(TargetEntry *, input));
+		else if (IsA(var, Const) && equal(var, list_nth_node(TargetEntry, input, tle->resno - 1)->expr))
+			tle->expr = (Expr *) makeVarFromTargetEntry(INDEX_VAR, list_nth(input, tle->resno - 1));
 	}
 }
 
@@ -181,7 +148,6 @@ finish(Plan *plan, int64 query)
 				if (cscan->scan.scanrelid > 0)
 					break;
 				match_by_position(cscan);
-				match_constants(cscan);
 				foreach(lc, outerPlan(plan)->targetlist)
 				{
 					TargetEntry *tle = flatCopyTargetEntry(lfirst(lc));

@@ -20,6 +20,7 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
+#include "partitioning/partbounds.h"
 
 /* Sorts that are said to be at once at most: a number that may be multiplied. */
 #define MOST_AT_ONCE	100000.0
@@ -134,19 +135,23 @@ ws_class_computable(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, bo
 	return false;
 }
 
-/* Are a parent's partitions in the order of `pathkeys`, one after the other? */
+/* Does core read a parent's partitions one after the other, for rows in the order of `pathkeys`? */
 static bool
-follows_bounds(const RelOptInfo *parent, List *pathkeys)
+follows_bounds(PlannerInfo *root, RelOptInfo *parent, List *pathkeys)
 {
-	const PathKey *first = linitial_node(PathKey, pathkeys);
-	ListCell   *lc;
+	const ScanDirection directions[] = {ForwardScanDirection, BackwardScanDirection};
 
-	if (parent->part_scheme == NULL || parent->part_scheme->strategy != PARTITION_STRATEGY_RANGE ||
-		parent->partexprs == NULL)
+	if (parent->part_scheme == NULL || !partitions_are_ordered(parent->boundinfo, parent->live_parts))
 		return false;
-	foreach(lc, first->pk_eclass->ec_members)
-		if (equal(lfirst_node(EquivalenceMember, lc)->em_expr, linitial(parent->partexprs[0])))
+	for (int i = 0; i < (int) lengthof(directions); i++)
+	{
+		bool		partial;
+		List	   *bounds = build_partition_pathkeys(root, parent, directions[i], &partial);
+
+		if (pathkeys_contained_in(pathkeys, bounds) ||
+			(!partial && pathkeys_contained_in(bounds, pathkeys)))
 			return true;
+	}
 	return false;
 }
 
@@ -157,14 +162,14 @@ follows_bounds(const RelOptInfo *parent, List *pathkeys)
 int
 ws_sorts_at_once(PlannerInfo *root, const RelOptInfo *rel, List *pathkeys)
 {
-	const RelOptInfo *parent;
+	RelOptInfo *parent;
 	double		times;
 
 	if (rel->reloptkind != RELOPT_OTHER_MEMBER_REL || pathkeys == NIL ||
 		bms_membership(rel->top_parent_relids) != BMS_SINGLETON)
 		return 1;
 	parent = find_base_rel(root, bms_singleton_member(rel->top_parent_relids));
-	if (follows_bounds(parent, pathkeys))
+	if (follows_bounds(root, parent, pathkeys))
 		return 1;
 	times = ceil(parent->rows / Max(rel->rows, 1.0));
 	return (int) Max(1.0, Min(times, MOST_AT_ONCE));

@@ -2,7 +2,7 @@
  * nested.c - sort keys that are made of parts (arrays, ranges, rows, jsonb): do their first parts tell
  * rows apart?
  *
- * Of such a value, 64 bits are in the prefix at most, or 128 as a guess (key/nested.c).  Where many values
+ * Of such a value, 64 bits are in the prefix at most, or 80 as a guess (key/nested.c).  Where many values
  * have the same, as texts do that begin alike, the comparator decides, on rows that are fetched for it, and
  * core's sort is faster.  The bounds of the histogram that ANALYZE makes divide the rows into equal parts: if
  * two neighbours have the same bits, all rows between them do.  For ranges, it keeps lower and upper bounds

@@ -194,12 +194,14 @@ ws_set_reason(CustomPath *cpath, const char *reason)
 }
 
 /*
- * Are two expressions of the target equal and volatile (SELECT random(), random())?  Core's Sort hands its
- * input's columns on by position.  Those of a custom scan are matched by expression (setrefs.c), which takes
- * the first of several for all of them: finish.c mends that if nothing else was projected.
+ * Are there columns that their expressions do not tell apart?  Core's Sort hands its input's columns on by
+ * position.  Those of a custom scan are matched by expression (setrefs.c).  Of volatile ones that are equal
+ * (SELECT random(), random()) it takes the first for all of them; constants it leaves as they are, though
+ * grouping sets make them null in some rows (GROUPING SETS ((k, 'all'), (k)); 18 hides them).  finish.c mends
+ * that if nothing else was projected.
  */
 static bool
-has_equal_volatile(const PathTarget *target)
+is_ambiguous(PlannerInfo *root, const PathTarget *target)
 {
 	ListCell   *lc;
 
@@ -208,6 +210,8 @@ has_equal_volatile(const PathTarget *target)
 		int			next = foreach_current_index(lc) + 1;
 		ListCell   *lc2;
 
+		if (IsA(lfirst(lc), Const) && root->parse->groupingSets != NIL)
+			return true;
 		if (IsA(lfirst(lc), Var) || !contain_volatile_functions(lfirst(lc)))
 			continue;
 		for_each_from(lc2, target->exprs, next)
@@ -219,7 +223,7 @@ has_equal_volatile(const PathTarget *target)
 
 /* A WiscSort path around `sort`, without its costs. */
 static CustomPath *
-wrap(SortPath *sort)
+wrap(PlannerInfo *root, SortPath *sort)
 {
 	CustomPath *cpath = makeNode(CustomPath);
 
@@ -230,7 +234,7 @@ wrap(SortPath *sort)
 	cpath->path.parallel_aware = false;
 	ws_path_copy_disabled(&cpath->path, sort->subpath);
 	cpath->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
-	if (!has_equal_volatile(sort->path.pathtarget))
+	if (!is_ambiguous(root, sort->path.pathtarget))
 		cpath->flags |= CUSTOMPATH_SUPPORT_PROJECTION;
 	cpath->custom_paths = list_make1(sort);
 	cpath->custom_private = list_make2(makeString(
@@ -247,7 +251,7 @@ wrap(SortPath *sort)
 CustomPath *
 ws_wrap_sort(PlannerInfo *root, SortPath *sort, double bound)
 {
-	CustomPath *cpath = wrap(sort);
+	CustomPath *cpath = wrap(root, sort);
 
 	/* to go back, rows that travel have to be written once more: Material above does that better */
 	if (ws_cost_sort(root, &cpath->path, &sort->path, sort->subpath, sort->path.pathkeys, bound))
@@ -260,9 +264,9 @@ ws_wrap_sort(PlannerInfo *root, SortPath *sort, double bound)
  * `ties` says where the keys of ties are.  Without its costs.
  */
 CustomPath *
-ws_wrap_heap_sort(SortPath *sort, RelOptInfo *rel, WsTieKeys ties)
+ws_wrap_heap_sort(PlannerInfo *root, SortPath *sort, RelOptInfo *rel, WsTieKeys ties)
 {
-	CustomPath *cpath = wrap(sort);
+	CustomPath *cpath = wrap(root, sort);
 
 	cpath->path.pathtarget = rel->reltarget;
 	cpath->custom_private = lappend(cpath->custom_private, makeInteger(ties));

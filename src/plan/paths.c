@@ -44,7 +44,7 @@ sort_in_table(PlannerInfo *root, RelOptInfo *rel, Path *scan, const Path *sort, 
 	*refusal = ws_table_refusal(root, input, pathkeys, ties, rel, relid);
 	if (*refusal != NULL)
 		return NULL;
-	cpath = ws_wrap_heap_sort(create_sort_path(root, rel, input, pathkeys, -1.0), rel, ties);
+	cpath = ws_wrap_heap_sort(root, create_sort_path(root, rel, input, pathkeys, -1.0), rel, ties);
 	ws_cost_heap_sort(root, &cpath->path, sort, input, bound, pathkeys, ties, rel, relid);
 	return cpath;
 }

@@ -22,7 +22,7 @@ extern int	ws_sorts_at_once(PlannerInfo *root, const RelOptInfo *rel, List *path
 
 /* ---- path.c ---- */
 extern CustomPath *ws_wrap_sort(PlannerInfo *root, SortPath *sort, double bound);
-extern CustomPath *ws_wrap_heap_sort(SortPath *sort, RelOptInfo *rel, WsTieKeys ties);
+extern CustomPath *ws_wrap_heap_sort(PlannerInfo *root, SortPath *sort, RelOptInfo *rel, WsTieKeys ties);
 extern void ws_hand_on_keys(CustomPath *cpath);
 extern void ws_set_reason(CustomPath *cpath, const char *reason);
 extern bool ws_is_wiscsort(const Path *path);

@@ -5,7 +5,8 @@
  * of that level are complete.  Each SortPath whose WiscSort is cheaper (or
  * any, under debug_force) is wrapped; a MergePath that sorts its inputs
  * itself, and a MergeAppendPath that sorts its children, get a WiscSort path
- * below them instead.  What was saved is taken off the cost of every path
+ * below them instead; or one takes the place of such a MergeAppendPath, unless
+ * something above may leave it half read.  What was saved is taken off the cost of every path
  * above, so that the choice between candidates sees it.
  *
  * Left to core: IncrementalSort, parameterised Sorts, and Sorts under a LIMIT
@@ -128,9 +129,12 @@ static void
 rewrite_merge_join(Rewrite *rw, MergePath *merge)
 {
 	JoinPath   *join = &merge->jpath;
+	bool		merged = IsA(join->innerjoinpath, MergeAppendPath);
 
 	rewrite(rw, &join->outerjoinpath, WS_NO_BOUND);
 	rewrite(rw, &join->innerjoinpath, WS_NO_BOUND);
+	if (merged && ws_is_wiscsort(join->innerjoinpath))
+		merge->materialize_inner = false;	/* which could not mark and restore */
 	if (merge->outersortkeys != NIL && join->outerjoinpath->pathkeys == NIL &&
 		sort_child(rw, &join->outerjoinpath, merge->outersortkeys, WS_NO_BOUND))
 	{

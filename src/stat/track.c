@@ -171,6 +171,7 @@ ws_track_begin(WsTrack *t, double expected)
 	t->stage = WS_STAGE_INPUT;
 	t->since = GetCurrentTimestamp();
 	t->device = -1;
+	t->device_end = 0;
 	t->drained = 0;
 	t->watch.disk_peak = 0;
 	t->own = (WsFigures) {0};

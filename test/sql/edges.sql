@@ -195,4 +195,12 @@ SELECT wtest.compare($$SELECT k, 'all'::text AS lit, 'all'::text AS other, count
   GROUP BY GROUPING SETS ((k, 2), (k), (2)) ORDER BY count(*), k, grouping('all'::text)$$) AS constants_of_sets;
 SELECT wtest.compare($$SELECT lit, row_number() OVER (ORDER BY k, g) AS n, k FROM
   (SELECT k, 'x'::text AS lit, grouping('x'::text) AS g FROM wtest.sets GROUP BY CUBE (k, 2)) s ORDER BY n$$) AS constants_in_windows;
+CREATE VIEW wtest.sets_view AS SELECT k, 'all'::text AS lit, count(*) AS c FROM wtest.sets
+  GROUP BY GROUPING SETS ((k, 2), (k)) ORDER BY c, k;
+CREATE TABLE wtest.sets_kept AS SELECT * FROM wtest.sets_view;
+INSERT INTO wtest.sets_kept SELECT k, 'all'::text, count(*) FROM wtest.sets
+  GROUP BY GROUPING SETS ((k, 2), (k)) ORDER BY 3, 1;
+SELECT lit, count(*) FROM wtest.sets_kept GROUP BY lit ORDER BY lit;
+DROP TABLE wtest.sets_kept;
+DROP VIEW wtest.sets_view;
 DROP TABLE wtest.sets;

@@ -92,6 +92,15 @@ SELECT * FROM wtest.plan('SELECT * FROM wtest.many ORDER BY k') LIMIT 3;
 SELECT * FROM wtest.plan('SELECT k + 1, v FROM wtest.many ORDER BY k OFFSET 0') LIMIT 3;
 SELECT * FROM wtest.plan('SELECT * FROM wtest.many ORDER BY k LIMIT 2000') LIMIT 3;
 SELECT * FROM wtest.plan('SELECT * FROM wtest.many ORDER BY k FOR UPDATE') LIMIT 3;
+-- The same below windows, groups and merge joins; not where a window may stop, or a LIMIT above.
+SELECT * FROM wtest.plan('SELECT v, rank() OVER (ORDER BY k) FROM wtest.many') LIMIT 3;
+SELECT * FROM wtest.plan('SELECT k, string_agg(v, NULL) FROM wtest.many GROUP BY k') LIMIT 3;
+BEGIN;
+SET LOCAL enable_hashjoin = off;
+SELECT line FROM wtest.plan('SELECT a.v, b.v FROM wtest.many a JOIN wtest.many b USING (k)') line WHERE line ~ 'Join|WiscSort|Merge|Material';
+COMMIT;
+SELECT * FROM wtest.plan('SELECT * FROM (SELECT v, row_number() OVER (ORDER BY k) AS n FROM wtest.many) s WHERE n < 10000') LIMIT 4;
+SELECT * FROM wtest.plan('SELECT v, rank() OVER (ORDER BY k) FROM wtest.many LIMIT 20000') LIMIT 3;
 CREATE VIEW wtest.many_checked AS
 	SELECT count(*), sum(hashtextextended(v, k)), bool_and(before <= k) AS in_order
 	  FROM (SELECT k, v, lag(k, 1, k) OVER () AS before FROM (SELECT * FROM wtest.many ORDER BY k OFFSET 0) s) w;
