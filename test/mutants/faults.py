@@ -547,10 +547,9 @@ FILE = 'plan/finish.c'
 fault('volatile columns taken for one', FILE, 'match_by_position(cscan);', '(void) match_by_position;',
       'sql:edges sql:executor')
 FILE = 'plan/path.c'
-fault('equal volatile columns projected', FILE, 'if (!is_ambiguous(root, sort->path.pathtarget))', '(void) is_ambiguous;',
-      'sql:edges')
-fault('constants of grouping sets projected', FILE,
-      'if (IsA(lfirst(lc), Const) && root->parse->groupingSets != NIL)', 'if (false)', 'sql:edges')
+fault('equal volatile columns projected', FILE, 'if (!is_ambiguous(root, sort->path.pathtarget))', '(void) is_ambiguous;', 'sql:edges')
+fault('constants of grouping sets projected', FILE, 'if (IsA(lfirst(lc), Const) && root->parse->groupingSets != NIL)',
+      'if (false)', 'sql:edges')
 fault('keys of merge joins evaluated again', FILE,
       'tlist = with_keys(tlist, sort, input);', '(void) with_keys;', 'sql:plans')
 FILE = 'plan/paths.c'
@@ -581,13 +580,11 @@ fault('statistics of combinations overlooked', FILE, 'combined = combined || has
 FILE = 'plan/rewrite.c'
 fault('OFFSET not in the bound', 'plan/bound.c',
       'bound += (double) DatumGetInt64(((Const *) offset)->constvalue);', '{}', 'sql:edges sql:plans')
-fault('limits that no sort is told', 'plan/bound.c',
-      'return !contain_mutable_functions(clause) && !contain_subplans(clause) &&',
+fault('limits that no sort is told', 'plan/bound.c', 'return !contain_mutable_functions(clause) && !contain_subplans(clause) &&',
       'return !contain_subplans(clause) &&', 'sql:plans')
 fault('TIES have a bound', FILE, 'if (limit->limitOption == LIMIT_OPTION_WITH_TIES)', 'if (false)', 'sql:plans')
-fault('one sort though a LIMIT is above', FILE,
-      'root->parse->limitCount != NULL || root->parse->rowMarks != NIL ||', 'root->parse->rowMarks != NIL ||',
-      'sql:plans')
+fault('one sort though a LIMIT is above', FILE, 'root->parse->limitCount != NULL || root->parse->rowMarks != NIL ||',
+      'root->parse->rowMarks != NIL ||', 'sql:plans')
 fault('Incremental Sort takes what core charges', 'plan/rivals.c',
       'double		share = compared ? 1 : INCREMENTAL_SHARE;', 'double		share = 1;',
       't:left_to_core/other_plans')
