@@ -27,7 +27,7 @@ fault('null field first', FILE, 'ws_bits_put(b, isnull ? 1 : 0, 1);', 'ws_bits_p
       'sql:types')
 fault('fields behind one without bits', FILE,
       '!find_part(&nested->nested, field, entry->cmp_proc, att->atttypid, att->attcollation))\n\t\t\tbreak;',
-      '!find_part(&nested->nested, field, entry->cmp_proc, att->atttypid, att->attcollation))\n\t\t\tcontinue;', 'sql:types')
+      '!find_part(&nested->nested, field, entry->cmp_proc, att->atttypid, att->attcollation))\n\t\t\tcontinue;', 't:parts')
 fault('first field again', FILE,
       'field = heap_getattr(row, i + 1, desc, &isnull);',
       'field = heap_getattr(row, 1, desc, &isnull);', 'sql:types')

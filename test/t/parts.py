@@ -31,6 +31,7 @@ VALUES = {
     'g': ('words', 'words(least(t, u), greatest(t, u))'),
     'h': ('named[]', "ARRAY[ROW(u, i % 10)::named, ROW(t, i)::named]"),
     'l': ('level[]', "ARRAY(SELECT (enum_range(NULL::level))[1 + abs(hashint4(i * 8 + k)) % 6] FROM generate_series(1, i % 6) k)"),
+    'n': ('two', 'ROW(t, u)::two'),
     'm': ('levels', "ROW((enum_range(NULL::level))[1 + i % 6], t)::levels"),
 }
 GUESSED = {'words': dict.fromkeys('acdefm', True), 'accents': {'a': False, 'c': False}}
@@ -81,6 +82,7 @@ def made_of_text():
             cur.execute("ALTER TYPE level ADD VALUE 'middle' BEFORE 'b'")
             cur.execute('CREATE TYPE named AS (name text, n int)')
             cur.execute('CREATE TYPE kinds AS (kind int2, name text, other text)')
+            cur.execute('CREATE TYPE two AS (name text, code text COLLATE "C")')
             cur.execute('CREATE TYPE levels AS (l level, name text)')
             cur.execute('CREATE TYPE words AS RANGE (subtype = text)')
             for turn, (name, (first, second)) in enumerate(TEXTS.items()):
