@@ -316,6 +316,14 @@ find_parts(Nested *nested, Oid proc, Oid type, Oid collation)
 	}
 }
 
+/* Does a function compare values that are made of parts? */
+static bool
+has_parts(Oid proc)
+{
+	return proc == F_BTARRAYCMP || proc == F_RANGE_CMP || proc == F_MULTIRANGE_CMP || proc == F_BTRECORDCMP ||
+		proc == F_JSONB_CMP;
+}
+
 /* SortSupport's abbrev_converter, of what ws_nested_create returns. */
 static Datum
 abbreviate(Datum value, SortSupport ssup)
@@ -335,10 +343,15 @@ abbreviate(Datum value, SortSupport ssup)
 SortSupport
 ws_nested_create(Oid proc, Oid type, Oid collation, bool guessing)
 {
-	SortSupport ssup = palloc0(sizeof(SortSupportData));
-	Nested	   *nested = palloc0(sizeof(Nested));
+	SortSupport ssup;
+	Nested	   *nested;
 	WsNested   *found = NULL;
 
+	/* the planner asks about each key, time and again */
+	if (!has_parts(proc))
+		return NULL;
+	ssup = palloc0(sizeof(SortSupportData));
+	nested = palloc0(sizeof(Nested));
 	type = getBaseType(type);
 	nested->type = type;
 	nested->nested.guessing = guessing;

@@ -199,28 +199,30 @@ are_sorts(List *paths)
 }
 
 /*
- * One WiscSort of all members' rows in the place of a merge of members that are sorted each by itself, if
- * that is cheaper; else NULL.  Core has looked at one Sort of all rows, too; but that has its own costs until
- * ws_rewrite_final, the members' sorts have ours, and add_path has dropped it.  A hundred sorts of 1,000 rows
- * take 1.3 times as long as one of all (64 kB): when it is a sort's turn, its rows are no longer in the
- * processor's caches.  And a merge compares rows once more.
+ * One WiscSort of all members' rows in the place of `path`, if that is a merge of members that are sorted
+ * each by itself, and costs more; else NULL.  Core has looked at one Sort of all rows, too; but that has
+ * its own costs until ws_rewrite_final, the members' sorts have ours, and add_path has dropped it.  A
+ * hundred sorts of 1,000 rows take 1.3 times as long as one of all (64 kB): when it is a sort's turn, its
+ * rows are no longer in the processor's caches.  And a merge compares rows once more.
  *
  * Left as it is: whatever a LIMIT, or another reader, may end early, row marks, and what the settings say:
  * rows that are to stay in their tables.
  */
 static CustomPath *
-one_sort(Rewrite *rw, MergeAppendPath *append, bool for_groups, double bound)
+one_sort(Rewrite *rw, Path *path, bool for_groups, double bound)
 {
 	PlannerInfo *root = rw->root;
-	Path	   *path = &append->path;
-	Path	   *input = path->parent->cheapest_total_path;
+	const MergeAppendPath *append = (const MergeAppendPath *) path;
+	Path	   *input;
 	CustomPath *cpath;
 
-	if (ws_debug_force || ws_record_store == WS_STORE_HEAP || bound != WS_NO_BOUND ||
+	if (!IsA(path, MergeAppendPath) ||
+		ws_debug_force || ws_record_store == WS_STORE_HEAP || bound != WS_NO_BOUND ||
 		root->parse->limitCount != NULL || root->parse->rowMarks != NIL ||
 		append->limit_tuples > 0 || path->param_info != NULL || path->parallel_workers > 0 ||
 		!are_sorts(append->subpaths) || ws_inherited_bound(root) != WS_NO_BOUND || ws_read_partly(root))
 		return NULL;
+	input = path->parent->cheapest_total_path;
 	if (input != NULL)
 		input = below_projections(input);
 	if (input == NULL || !IsA(input, AppendPath) ||
@@ -257,6 +259,7 @@ rewrite(Rewrite *rw, Path **path, double bound)
 	Path	   *p = *path;
 	WsSaved		outside = rw->saved;
 	bool		for_groups = rw->for_groups;
+	CustomPath *one;
 
 	check_stack_depth();
 	rw->saved.startup = rw->saved.total = 0;
@@ -307,21 +310,8 @@ rewrite(Rewrite *rw, Path **path, double bound)
 			rewrite_list(rw, ((AppendPath *) p)->subpaths, bound);
 			break;
 		case T_MergeAppendPath:
-			{
-				CustomPath *cpath;
-
-				rewrite_merge_append(rw, (MergeAppendPath *) p, bound);
-				p->startup_cost -= rw->saved.startup;
-				p->total_cost -= rw->saved.total;
-				cpath = one_sort(rw, (MergeAppendPath *) p, for_groups, bound);
-				if (cpath != NULL)
-				{
-					rw->saved.startup += p->startup_cost - cpath->path.startup_cost;
-					rw->saved.total += p->total_cost - cpath->path.total_cost;
-					*path = (Path *) cpath;
-				}
-				goto done;
-			}
+			rewrite_merge_append(rw, (MergeAppendPath *) p, bound);
+			break;
 		case T_LimitPath:
 			rewrite(rw, &((LimitPath *) p)->subpath, limit_bound(rw, (LimitPath *) p));
 			break;
@@ -384,6 +374,13 @@ rewrite(Rewrite *rw, Path **path, double bound)
 	}
 	p->startup_cost = Max(0, p->startup_cost - rw->saved.startup);
 	p->total_cost = Max(p->startup_cost, p->total_cost - rw->saved.total);
+	one = one_sort(rw, p, for_groups, bound);
+	if (one != NULL)
+	{
+		rw->saved.startup += p->startup_cost - one->path.startup_cost;
+		rw->saved.total += p->total_cost - one->path.total_cost;
+		*path = (Path *) one;
+	}
 done:
 	rw->saved.startup += outside.startup;
 	rw->saved.total += outside.total;

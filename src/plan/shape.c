@@ -229,13 +229,13 @@ profile_of(Oid tablespace)
 	return p;
 }
 
-/* What all shapes have in common. */
+/* What all shapes have in common; `sharers` sorts of parts of one input share the page cache. */
 static WsShape
-shape_of(PlannerInfo *root, const Path *input, List *pathkeys)
+shape_of(const Path *input, int sharers)
 {
 	WsShape		s = {.rows = input->rows,
 		.memory = work_mem * 1024.0,
-		.cache = ws_page_cache()->bytes / ws_sorts_at_once(root, input->parent, pathkeys),
+		.cache = ws_page_cache()->bytes / sharers,
 		.allowance = DBL_MAX};
 
 	return s;
@@ -245,16 +245,15 @@ shape_of(PlannerInfo *root, const Path *input, List *pathkeys)
 static WsShape
 spool_shape(PlannerInfo *root, const Path *input, List *pathkeys)
 {
-	WsShape		s = shape_of(root, input, pathkeys);
+	int			sharers = ws_sorts_at_once(root, input->parent, pathkeys);
+	WsShape		s = shape_of(input, sharers);
 	const char *bound;
 	int64		allowance;
-	int			sharers;
 
 	s.store = ws_keys_alone(input, pathkeys) ? WS_KIND_KEYS : WS_KIND_SPOOL;
 	if (s.store == WS_KIND_SPOOL)
 		s.spool = ws_spool_bytes(input->rows, input->pathtarget->width);
-	sharers = (input->parallel_workers + 1) * ws_sorts_at_once(root, input->parent, pathkeys);
-	allowance = ws_spool_allowance(sharers, WS_FOUND_LATELY, &bound);
+	allowance = ws_spool_allowance((input->parallel_workers + 1) * sharers, WS_FOUND_LATELY, &bound);
 	if (allowance < PG_INT64_MAX)
 		s.allowance = (double) allowance;
 	/* who says how much the page cache holds is believed */
@@ -291,7 +290,7 @@ static WsShape
 heap_shape(PlannerInfo *root, const Path *input, List *pathkeys, WsTieKeys ties, const RelOptInfo *rel,
 		   Oid relid)
 {
-	WsShape		s = shape_of(root, input, pathkeys);
+	WsShape		s = shape_of(input, ws_sorts_at_once(root, rel, pathkeys));
 
 	s.store = WS_KIND_HEAP;
 	s.allowance = DBL_MAX;

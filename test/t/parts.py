@@ -2,12 +2,9 @@
 """Values that are made of text under libc, and of enums (arrays, rows, ranges, jsonb): sorted by a guess that is
 verified, also where the guess is wrong, and where the first rows do not show it."""
 
-import os
-import tempfile
-
 import common
-from common import check, healthy, in_turn, rows, session, skip, uses
-from locales import make_locale
+from common import check, healthy, in_turn, rows, session, skip
+from locales import at_hand
 
 WORD = "translate(substr(md5((i * %d)::text), 1, 2 + i %% 6), '0123456789', 'ghijklmnop')"
 TEXTS = {
@@ -69,11 +66,9 @@ def guesses(cluster, name):
 
 
 def made_of_text():
-    with tempfile.TemporaryDirectory(prefix='wiscsort-locale-') as place:
-        lacking = make_locale(place)
+    with at_hand() as lacking:
         if lacking:
             return skip('values made of text under libc', lacking)
-        os.environ['LOCPATH'] = place
         with common.server() as cluster:
             common.core(cluster).execute("CREATE DATABASE us TEMPLATE template0 LOCALE 'en_US.utf8'")
             cur = common.core(cluster, database='us')
@@ -95,7 +90,6 @@ def made_of_text():
                 compare(cluster, turn, name)
                 guesses(cluster, name)
             healthy(cluster, 'parts')
-        del os.environ['LOCPATH']
 
 
 if __name__ == '__main__':
