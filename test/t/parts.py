@@ -41,7 +41,7 @@ def compare(cluster, turn, name):
     for place, column in enumerate(VALUES):
         for form in ORDERS[turn % 2:]:
             orders = form % column
-            query = 'SELECT i, %s::text FROM x ORDER BY %s' % (column, orders)
+            query = 'SELECT i, %s::text AS shown FROM x ORDER BY %s' % (column, orders)
             cur = common.core(cluster, database='us')
             wanted = rows(cur, query)
             cur.connection.close()
