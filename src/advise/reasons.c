@@ -53,7 +53,7 @@ reason_of(const WsFoundSort *found, List *notes)
 		return "enable_sort is off";
 	if (ws_bound_is_cores(found->bound, found->sortops[0], found->collations[0], input->plan_rows,
 						  input->plan_width))
-		return found->bound <= WS_UNKNOWN_BOUND ? "a LIMIT that is not a constant may take few rows" :
+		return found->bound == WS_UNKNOWN_BOUND ? "a LIMIT that is not a constant may take few rows" :
 			psprintf("a LIMIT takes %.0f rows, which fit work_mem: PostgreSQL keeps no more than these",
 					 found->bound);
 	if (!ws_sort_considered(input->plan_rows, input->plan_width,
