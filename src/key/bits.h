@@ -43,7 +43,12 @@ typedef union WsFlat
 static inline void
 ws_bits_put(WsBits *b, ws_uint128 bits, int n)
 {
-	if (n <= b->left)
+	if (n <= b->left && b->left <= WS_KEY_BITS)
+	{
+		b->left -= n;			/* no arithmetic of 128 bits for keys of 64 */
+		b->key |= (uint64) bits << b->left;
+	}
+	else if (n <= b->left)
 	{
 		b->left -= n;
 		b->key |= bits << b->left;
@@ -129,6 +134,6 @@ extern WsNested *ws_jsonb_create(bool guessing);
 /* ---- part.c: guesses at the order of parts ---- */
 extern bool ws_part_guessed(WsKeyColumn *part, Oid proc, Oid collation);
 extern void ws_part_put_text(WsBits *b, const WsKeyColumn *part, const char *text, Size n);
-extern void ws_part_put(WsBits *b, const WsKeyColumn *part, Datum value);
+extern void ws_part_put_guess(WsBits *b, const WsKeyColumn *part, Datum value);
 
 #endif							/* WS_BITS_H */

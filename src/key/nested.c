@@ -60,6 +60,16 @@ typedef struct Nested
 	Oid		   *types;			/* of these */
 } Nested;
 
+/* Appends what a part has in a key, or in a guess. */
+static inline void
+put_part(WsBits *b, const WsKeyColumn *part, Datum value)
+{
+	if (likely(part->encoding != WS_ENC_TRANSFORMED))
+		ws_bits_put_part(b, part, value);
+	else
+		ws_part_put_guess(b, part, value);
+}
+
 /* ---- arrays ---- */
 
 static void
@@ -77,7 +87,7 @@ put_elements(WsBits *b, const Nested *nested, AnyArrayType *array)
 
 		ws_bits_put(b, isnull ? 2 : 1, FLAG_BITS);
 		if (!isnull)
-			ws_part_put(b, &nested->part, element);
+			put_part(b, &nested->part, element);
 	}
 }
 
@@ -109,13 +119,13 @@ put_bounds(WsBits *b, const Nested *nested, const RangeBound *lower, const Range
 	ws_bits_put(b, lower->infinite ? 1 : 2, FLAG_BITS);
 	if (!lower->infinite)
 	{
-		ws_part_put(b, &nested->part, lower->val);
+		put_part(b, &nested->part, lower->val);
 		ws_bits_put(b, lower->inclusive ? 0 : 1, 1);
 	}
 	ws_bits_put(b, upper->infinite ? 1 : 0, 1);
 	if (!upper->infinite)
 	{
-		ws_part_put(b, &nested->part, upper->val);
+		put_part(b, &nested->part, upper->val);
 		ws_bits_put(b, upper->inclusive ? 1 : 0, 1);
 	}
 }
@@ -179,7 +189,7 @@ put_fields(WsBits *b, const Nested *nested, HeapTuple row, TupleDesc desc)
 		field = heap_getattr(row, i + 1, desc, &isnull);
 		ws_bits_put(b, isnull ? 1 : 0, 1);
 		if (!isnull)
-			ws_part_put(b, &nested->fields[n], field);
+			put_part(b, &nested->fields[n], field);
 		n++;
 	}
 }

@@ -89,23 +89,17 @@ ws_part_put_text(WsBits *b, const WsKeyColumn *part, const char *text, Size n)
 	ws_bits_put_bytes(b, bytes, Min(written + 1, wanted));
 }
 
-/* Appends what a part of a value has in a guess, or in a key. */
+/* The same of a value of the type. */
 void
-ws_part_put(WsBits *b, const WsKeyColumn *part, Datum value)
+ws_part_put_guess(WsBits *b, const WsKeyColumn *part, Datum value)
 {
-	Datum		flat;
-	Size		n;
+	Datum		flat = PointerGetDatum(PG_DETOAST_DATUM_PACKED(value));
+	const char *text = VARDATA_ANY(DatumGetPointer(flat));
+	Size		n = VARSIZE_ANY_EXHDR(DatumGetPointer(flat));
 
-	if (part->encoding != WS_ENC_TRANSFORMED)
-	{
-		ws_bits_put_part(b, part, value);
-		return;
-	}
-	flat = PointerGetDatum(PG_DETOAST_DATUM_PACKED(value));
-	n = VARSIZE_ANY_EXHDR(DatumGetPointer(flat));
-	while (part->padded && n > 0 && VARDATA_ANY(DatumGetPointer(flat))[n - 1] == ' ')
+	while (part->padded && n > 0 && text[n - 1] == ' ')
 		n--;
-	ws_part_put_text(b, part, VARDATA_ANY(DatumGetPointer(flat)), n);
+	ws_part_put_text(b, part, text, n);
 	if (flat != value)
 		pfree(DatumGetPointer(flat));
 }
