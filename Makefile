@@ -5,7 +5,7 @@
 #   make installcheck  pg_regress against the running server (PGHOST, PGPORT, ...)
 #   make check         install what is missing, build, run every test on private servers
 #   make check-core    PostgreSQL's own suites with every sort taken by WiscSort (test/core/run)
-#   make check-matrix  all of this for PostgreSQL 15, 17, 18 and 19 (test/matrix; for maintainers)
+#   make check-matrix  all of this for PostgreSQL 15 to 19 (test/matrix; for maintainers)
 #   make mutants       does a test notice each of the one-line faults of test/mutants? (an hour)
 #   make demo          the main job against core (ROWS=10000000)
 #   make dist          wiscsort-VERSION.tar.gz and .zip of the last commit

@@ -27,6 +27,7 @@
 #include "access/stratnum.h"
 #include "commands/explain.h"
 #include "nodes/pathnodes.h"
+#include "optimizer/cost.h"
 #include "optimizer/paths.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
@@ -333,15 +334,20 @@ ws_explain_one_query(Query *query, int options, IntoClause *into, ExplainState *
 }
 #endif
 
-/* Are there several relations, so that EXPLAIN must say which a column is of? */
+/* Does a range table have several relations, so that EXPLAIN says which a column is of?  GROUP BY is none. */
 static inline bool
-ws_explain_prefix(ExplainState *es)
+ws_several_relations(const List *rtable)
 {
+	int			number = list_length(rtable);
+
 #if PG_VERSION_NUM >= 180000
-	return es->rtable_size > 1 || es->verbose;
-#else
-	return list_length(es->rtable) > 1 || es->verbose;
+	ListCell   *lc;
+
+	foreach(lc, rtable)
+		if (lfirst_node(RangeTblEntry, lc)->rtekind == RTE_GROUP)
+			number--;
 #endif
+	return number > 1;
 }
 
 /* Runs a query to its end. */
@@ -446,6 +452,17 @@ ws_explain_prefix(ExplainState *es)
 #else
 #define ws_backend_number()		((int) MyProc->pgprocno)
 #endif
+
+/* Are the costs of a path hardly more than those of a node that a setting disables?  Not so from 18 on. */
+static inline bool
+ws_costs_of_disabled(const Path *path)
+{
+#if PG_VERSION_NUM >= 180000
+	return false;
+#else
+	return path->startup_cost >= disable_cost;
+#endif
+}
 
 /* Has `a` more nodes than `b` that a setting disables?  Until 17 that is a part of its costs. */
 static inline bool

@@ -89,12 +89,12 @@ ws_define_settings(void)
 	DefineCustomBoolVariable("wiscsort.enable",
 							 "Lets the planner use WiscSort instead of an external Sort.",
 							 "When off, plans are exactly those of PostgreSQL without the extension.",
-							 &ws_enable, true, PGC_USERSET, 0, NULL, NULL, NULL);
+							 &ws_enable, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomIntVariable("wiscsort.threshold",
 							"Sets the estimated input size above which a sort is considered.",
 							"-1 means work_mem: only sorts that would spill. 0 means every sort.",
 							&ws_threshold, -1, -1, MAX_KILOBYTES, PGC_USERSET,
-							GUC_UNIT_KB, NULL, NULL, NULL);
+							GUC_UNIT_KB | GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomEnumVariable("wiscsort.sort_kernel",
 							 "Sets the routine that sorts the IndexMap.",
 							 "auto takes vqsort when the extension was built with libhwy, else template.",
@@ -107,19 +107,19 @@ ws_define_settings(void)
 							 "temporary file. inline: inside sorted runs. auto: whichever "
 							 "costs less, and inline once the page cache is used up.",
 							 &ws_record_store, WS_STORE_AUTO, record_stores, PGC_USERSET,
-							 0, NULL, NULL, NULL);
+							 GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomIntVariable("wiscsort.cache_size",
 							"Sets how much page cache a sort may count on for its rows.",
 							"With more, they travel inside sorted runs. -1 means a share of what "
 							"effective_cache_size, the machine and its memory cgroups allow.",
 							&ws_cache_size, -1, -1, MAX_KILOBYTES, PGC_USERSET,
-							GUC_UNIT_KB, NULL, NULL, NULL);
+							GUC_UNIT_KB | GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomEnumVariable("wiscsort.direct_read",
 							 "Fetches a table's rows from its mapped files instead of shared_buffers.",
 							 "auto: if effective_cache_size can hold the table. "
 							 "off: always through the buffer manager.",
 							 &ws_direct_read, WS_DIRECT_AUTO, direct_reads, PGC_USERSET,
-							 0, NULL, NULL, NULL);
+							 GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomEnumVariable("wiscsort.io_method",
 							 "Chooses how runs of rows are read.",
 							 "libaio, io_uring: many blocks at once, past the page cache; where the system "
@@ -188,7 +188,7 @@ ws_define_settings(void)
 							 "Uses WiscSort wherever it is legal, whatever it costs.",
 							 "A developer option, for tests.",
 							 &ws_debug_force, false, PGC_USERSET,
-							 GUC_NOT_IN_SAMPLE, NULL, NULL, NULL);
+							 GUC_NOT_IN_SAMPLE | GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomIntVariable("wiscsort.debug_again",
 							"Has a sort with a spool begin again when so many rows have been got.",
 							"A developer option, for tests.  -1: if the page cache has lost the spool.",

@@ -313,6 +313,15 @@ factor_at(const Advised *a, int kb)
 	return factors[i] * (1 - share) + factors[i + 1] * share;
 }
 
+/* Does the planner, which may expect fewer rows than there are, still prefer WiscSort with `memory` kB? */
+static bool
+stays_ours(const Advised *a, int memory)
+{
+	const Plan *input = outerPlan(a->found->node->plan);
+
+	return ws_considered_with(memory, input->plan_rows, input->plan_width, NULL);
+}
+
 /* The work_mem to be recommended for a sort that takes `least` for one pass; *reason is set. */
 static int
 recommend(const Advised *a, int least, char **reason)
@@ -340,6 +349,10 @@ recommend(const Advised *a, int least, char **reason)
 	else if (gain < LEAST_GAIN)
 		*reason = psprintf("the sort would be %s with %d kB, and take %.0f %% less time", one_pass, least,
 						   Max(0.0, gain * 100));
+	else if (ours && !stays_ours(a, advice))
+		*reason = psprintf("the sort would be %s with %d kB, but the planner expects only %.0f rows, and "
+						   "would leave them to PostgreSQL's sort then", one_pass, least,
+						   outerPlan(a->found->node->plan)->plan_rows);
 	else
 	{
 		*reason = psprintf("the sort is %s with that, and takes about %.0f %% less time and %.0f kB of "
@@ -444,6 +457,6 @@ wiscsort_advise(PG_FUNCTION_ARGS)
 		(ReturnSetInfo *) fcinfo->resultinfo};
 
 	InitMaterializedSRF(fcinfo, 0);
-	ws_reading(advise, &question);
+	ws_reading(question.text, advise, &question);
 	return (Datum) 0;
 }

@@ -76,7 +76,7 @@ typedef struct WsFoundSort
 } WsFoundSort;
 
 extern Query *ws_accept_query(const char *text);
-extern void ws_reading(void (*work) (void *arg), void *arg);
+extern void ws_reading(const char *text, void (*work) (void *arg), void *arg);
 extern QueryDesc *ws_query_begin(PlannedStmt *stmt, const char *text, bool run);
 extern void ws_query_end(QueryDesc *desc);
 extern List *ws_find_sorts(QueryDesc *desc);

@@ -84,11 +84,12 @@ ws_accept_query(const char *text)
 }
 
 /*
- * Does `work` in a subtransaction that may only read, and that is rolled back: functions that write raise an
- * error, those among them that the planner evaluates, too.
+ * Does `work` on the query `text` in a subtransaction that may only read, and that is rolled back: functions
+ * that write raise an error, those among them that the planner evaluates, too.  The place of an error in the
+ * text is told as one of an internal query: it is none in the statement of the client.
  */
 void
-ws_reading(void (*work) (void *arg), void *arg)
+ws_reading(const char *text, void (*work) (void *arg), void *arg)
 {
 	MemoryContext context = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
@@ -112,7 +113,15 @@ ws_reading(void (*work) (void *arg), void *arg)
 	MemoryContextSwitchTo(context);
 	CurrentResourceOwner = owner;
 	if (error != NULL)
+	{
+		if (error->cursorpos > 0 && error->internalquery == NULL)
+		{
+			error->internalpos = error->cursorpos;
+			error->internalquery = pstrdup(text);
+			error->cursorpos = 0;
+		}
 		ReThrowError(error);
+	}
 }
 
 /* Makes a plan ready: to be run and counted, if `run`, else to be looked at.  The caller ends it. */
@@ -257,9 +266,13 @@ search_node(PlanState *node, void *arg)
 		search->bound = WS_NO_BOUND;
 	search->outside = search->processes;
 	if (IsA(node, GatherState))
-		search->processes = ((const Gather *) node->plan)->num_workers + 1;
+		{
+		const Gather *gather = (const Gather *) node->plan;
+
+		search->processes = gather->single_copy ? gather->num_workers : ws_processes(gather->num_workers);
+	}
 	else if (IsA(node, GatherMergeState))
-		search->processes = ((const GatherMerge *) node->plan)->num_workers + 1;
+		search->processes = ws_processes(((const GatherMerge *) node->plan)->num_workers);
 	search->parent = node;
 	search->ancestors = lcons(node->plan, search->ancestors);
 	(void) planstate_tree_walker(node, search_node, search);
@@ -281,7 +294,7 @@ ws_find_sorts(QueryDesc *desc)
 
 	search.deparse = deparse_context_for_plan_tree(desc->plannedstmt,
 												   select_rtable_names_for_explain(rtable, all));
-	search.prefix = list_length(rtable) > 1;
+	search.prefix = ws_several_relations(rtable);
 	(void) search_node(desc->planstate, &search);
 	return search.found;
 }

@@ -117,6 +117,6 @@ wiscsort_why(PG_FUNCTION_ARGS)
 	Question	question = {text_to_cstring(PG_GETARG_TEXT_PP(0)), (ReturnSetInfo *) fcinfo->resultinfo};
 
 	InitMaterializedSRF(fcinfo, 0);
-	ws_reading(explain, &question);
+	ws_reading(question.text, explain, &question);
 	return (Datum) 0;
 }

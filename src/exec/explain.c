@@ -121,7 +121,9 @@ ws_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 {
 	List	   *context = set_deparse_context_plan(es->deparse_cxt, node->ss.ps.plan, ancestors);
 
-	ws_explain_by(node, ws_sort_keys((WsSortState *) node, context, ws_explain_prefix(es)), es);
+	bool		prefix = es->verbose || ws_several_relations(es->rtable);
+
+	ws_explain_by(node, ws_sort_keys((WsSortState *) node, context, prefix), es);
 }
 
 /* The same of a sort whose keys are known, as a list of texts: reads no catalog. */

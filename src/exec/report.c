@@ -15,22 +15,40 @@
 #include "nodes/nodeFuncs.h"
 #include "utils/ruleutils.h"
 
-/* An EXPLAIN of the query that the node is in. */
-static ExplainState *
-explain_of(WsSortState *state)
+/*
+ * The names of a query's relations and of all their columns, as deparsing wants them.  Looking them up takes
+ * a while with many partitions, each of which may be sorted alone: that is done once a query.
+ */
+static EState *named_query = NULL;
+static List *names = NIL;
+
+static void
+forget_names(void *arg)
 {
-	PlannedStmt *stmt = state->css.ss.ps.state->es_plannedstmt;
-	ExplainState *es = NewExplainState();
+	if (named_query == arg)
+		named_query = NULL;
+}
+
+static List *
+names_of(EState *estate)
+{
+	PlannedStmt *stmt = estate->es_plannedstmt;
+	MemoryContextCallback *end;
+	MemoryContext old;
 	Bitmapset  *all = NULL;
 
-	for (int i = 1; i <= list_length(stmt->rtable); i++)
-		all = bms_add_member(all, i);
-	es->analyze = es->verbose = es->timing = true;
-	es->pstmt = stmt;
-	es->rtable = stmt->rtable;
-	es->rtable_names = select_rtable_names_for_explain(stmt->rtable, all);
-	es->deparse_cxt = deparse_context_for_plan_tree(stmt, es->rtable_names);
-	return es;
+	if (named_query == estate)
+		return names;
+	old = MemoryContextSwitchTo(estate->es_query_cxt);
+	all = bms_add_range(NULL, 1, list_length(stmt->rtable));
+	names = deparse_context_for_plan_tree(stmt, select_rtable_names_for_explain(stmt->rtable, all));
+	end = palloc(sizeof(MemoryContextCallback));
+	end->func = forget_names;
+	end->arg = estate;
+	MemoryContextRegisterResetCallback(estate->es_query_cxt, end);
+	MemoryContextSwitchTo(old);
+	named_query = estate;
+	return names;
 }
 
 /* Adds the unions to `unions` whose work tables are read below a node. */
@@ -62,11 +80,11 @@ ancestors_of(WsSortState *state)
 static List *
 keys_of(WsSortState *state, bool prefix)
 {
-	ExplainState *es = explain_of(state);
-	List	   *context = set_deparse_context_plan(es->deparse_cxt, state->css.ss.ps.plan,
+	EState	   *estate = state->css.ss.ps.state;
+	List	   *context = set_deparse_context_plan(names_of(estate), state->css.ss.ps.plan,
 												   ancestors_of(state));
 
-	return ws_sort_keys(state, context, prefix || list_length(es->rtable) > 1);
+	return ws_sort_keys(state, context, prefix || ws_several_relations(estate->es_plannedstmt->rtable));
 }
 
 /* Notes the keys of a sort that begins, if it may be logged, for as long as the query lives. */

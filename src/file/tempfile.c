@@ -233,7 +233,7 @@ duplicate_descriptor(WsTempFile *tf)
 {
 	/* FileSize makes sure that the virtual file has a descriptor. */
 	if (FileSize(tf->file) >= 0)
-		tf->raw = dup(FileGetRawDesc(tf->file));
+		tf->raw = fcntl(FileGetRawDesc(tf->file), F_DUPFD_CLOEXEC, 0);
 	if (tf->raw < 0)
 		ReleaseExternalFD();
 	return tf->raw >= 0;
@@ -583,16 +583,17 @@ void
 ws_tempfile_close(WsTempFile *tf)
 {
 	MappedTempFile *m = (MappedTempFile *) tf;
+	bool		tight = tf != NULL && tf->mapping != NULL && ws_room_is_short(tf->raw, tf->mapping->bytes);
 
 	if (tf == NULL)
 		return;
+	FileClose(tf->file);		/* may raise a cancel: the callbacks do the rest then */
 	forget_live(m);
-	FileClose(tf->file);		/* may raise a cancel: the callback does the rest then */
 	if (tf->mapping != NULL)
 	{
 		ws_sigbus_forget(&m->mapping);
 		tf->mapping = NULL;
-		ws_dispose(m->mapping.base, m->mapping.bytes, m->threads);
+		ws_dispose(m->mapping.base, m->mapping.bytes, tight ? NULL : m->threads);
 	}
 	release(tf);
 }

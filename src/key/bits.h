@@ -132,7 +132,7 @@ ws_bits_put_away(void *v, Datum value, const WsFlat *room)
 extern WsNested *ws_jsonb_create(bool guessing);
 
 /* ---- part.c: guesses at the order of parts ---- */
-extern bool ws_part_guessed(WsKeyColumn *part, Oid proc, Oid collation);
+extern bool ws_part_guessed(WsKeyColumn *part, Oid proc, Oid type, Oid collation);
 extern void ws_part_put_text(WsBits *b, const WsKeyColumn *part, const char *text, Size n);
 extern void ws_part_put_guess(WsBits *b, const WsKeyColumn *part, Datum value);
 

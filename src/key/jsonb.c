@@ -214,6 +214,6 @@ ws_jsonb_create(bool guessing)
 	layout->numbers.encoding = ws_comparison_encoding(F_NUMERIC_CMP, InvalidOid, &layout->numbers.width);
 	layout->numbers.length = -1;
 	layout->nested.guesses = guessing && !layout->bytes && layout->icu == NULL &&
-		ws_part_guessed(&layout->texts, F_BTTEXTCMP, DEFAULT_COLLATION_OID);
+		ws_part_guessed(&layout->texts, F_BTTEXTCMP, TEXTOID, DEFAULT_COLLATION_OID);
 	return &layout->nested;
 }

@@ -84,6 +84,7 @@ typedef struct WsKeyColumn
 	bool		aside;			/* nothing of it goes into keys (aside.c) */
 	struct WsDictionary *dictionary;	/* codes of its values, or NULL */
 	int			code_bytes;		/* of these, if so */
+	struct WsRanks *ranks;		/* of an enum's labels, in a guess; or NULL */
 } WsKeyColumn;
 
 typedef struct WsKeySpec

@@ -231,7 +231,7 @@ find_part(WsNested *base, WsKeyColumn *part, Oid proc, Oid type, Oid collation)
 		return true;
 	if (base->guessing)
 	{
-		base->guesses |= ws_part_guessed(part, proc, collation);
+		base->guesses |= ws_part_guessed(part, proc, type, collation);
 		part->abbreviate = ws_nested_create(proc, type, collation, true);
 		base->guesses |= part->abbreviate != NULL;
 	}

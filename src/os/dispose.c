@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/statvfs.h>
 
 #include "port/atomics.h"
 
@@ -39,8 +40,20 @@ unmap(void *arg)
 }
 
 /*
+ * Is the file system of a descriptor, if there is one, so full that what is written next may need the room of
+ * `bytes` bytes that are given back?
+ */
+bool
+ws_room_is_short(int fd, Size bytes)
+{
+	struct statvfs fs;
+
+	return fd >= 0 && fstatvfs(fd, &fs) == 0 && (double) fs.f_bavail * fs.f_frsize < 2.0 * bytes;
+}
+
+/*
  * Ends a mapping of `bytes` bytes, now or soon: nobody may touch it any more.  `threads` says
- * whether a thread may do it.
+ * whether a thread may do it; NULL: none, since the room is needed.
  */
 void
 ws_dispose(char *base, Size bytes, const WsThreads *threads)
@@ -51,7 +64,7 @@ ws_dispose(char *base, Size bytes, const WsThreads *threads)
 	sigset_t	before;
 	bool		started;
 
-	if (!ws_thread_wanted(threads->write, bytes >= WORTHWHILE_BYTES) ||
+	if (threads == NULL || !ws_thread_wanted(threads->write, bytes >= WORTHWHILE_BYTES) ||
 		!ws_thread_take(threads->most))
 	{
 		munmap(base, bytes);

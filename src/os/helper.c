@@ -286,8 +286,8 @@ ws_helper_submit_lazily(WsHelper *h, WsChore *chore)
 }
 
 /*
- * Does a chore, and those queued before it, as long as the helper does none; then wakes it, if there are
- * more.
+ * Does a chore, and those queued before it, as long as the helper does none, and none is lengthy; then wakes
+ * it, if there are more.
  */
 static void
 take_over(WsHelper *h, WsChore *chore)
@@ -295,7 +295,7 @@ take_over(WsHelper *h, WsChore *chore)
 	bool		more;
 
 	pthread_mutex_lock(&h->lock);
-	while (!h->busy && pg_atomic_read_u32(&chore->state) == WS_CHORE_QUEUED)
+	while (!h->busy && pg_atomic_read_u32(&chore->state) == WS_CHORE_QUEUED && !h->head->lengthy)
 	{
 		WsChore    *first = h->head;
 

@@ -76,6 +76,7 @@ typedef struct WsChore
 	void		(*run) (struct WsChore *chore); /* calls nothing of PostgreSQL */
 	struct WsChore *next;
 	pg_atomic_uint32 state;
+	bool		lengthy;		/* the backend does not take it over: it would see no interrupt for long */
 } WsChore;
 
 /*
@@ -164,6 +165,7 @@ extern const WsMemory *ws_memory_once(int64 statement, int64 still);
 extern const char *ws_memory_bound_name(WsMemoryBound bound);
 
 /* ---- dispose.c ---- */
+extern bool ws_room_is_short(int fd, Size bytes);
 extern void ws_dispose(char *base, Size bytes, const WsThreads *threads);
 
 /* ---- resident.c ---- */

@@ -13,6 +13,7 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
+#include "optimizer/tlist.h"
 
 /* Does an expression have a parameter that another node sets? */
 static bool
@@ -58,30 +59,155 @@ ws_limit_bound(Node *count, Node *offset, bool parallel)
 	return Max(bound, 1.0);
 }
 
-/* A bound as it is in a parallel worker, of a LIMIT of a query level, or of the one above it. */
+/* A column in whose order a level delivers its rows: its number there, and how it is ordered. */
+typedef struct OrderedColumn
+{
+	AttrNumber	column;
+	Oid			sortop;
+	bool		nulls_first;
+} OrderedColumn;
+
+/* Does a level give each row of `relid`, its only relation, to the level outside, as it comes? */
+static bool
+hands_over(const PlannerInfo *root, int relid)
+{
+	const Query *q = root->parse;
+
+	return root->simple_rel_array[relid]->baserestrictinfo == NIL && q->setOperations == NULL &&
+		q->groupClause == NIL && q->groupingSets == NIL && q->distinctClause == NIL &&
+		q->havingQual == NULL && q->rowMarks == NIL && !q->hasAggs && !q->hasWindowFuncs && !q->hasTargetSRFs;
+}
+
+/* The column of `relid` that an item of a target list is; or 0. */
+static AttrNumber
+column_of(const TargetEntry *item, int relid)
+{
+	const Var  *var = (const Var *) item->expr;
+
+	return item->expr != NULL && IsA(var, Var) && var->varno == relid && var->varlevelsup == 0 ?
+		var->varattno : 0;
+}
+
+/* The columns by which a level's ORDER BY orders it, the first first. */
+static List *
+columns_ordered(const Query *parse)
+{
+	List	   *order = NIL;
+	ListCell   *lc;
+
+	foreach(lc, parse->sortClause)
+	{
+		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
+		OrderedColumn *c = palloc(sizeof(OrderedColumn));
+
+		c->column = get_sortgroupclause_tle(clause, parse->targetList)->resno;
+		c->sortop = clause->sortop;
+		c->nulls_first = clause->nulls_first;
+		order = lappend(order, c);
+	}
+	return order;
+}
+
+/* Are rows of `relid` that are in an `order` in that of the level's ORDER BY, too? */
+static bool
+is_in_order(const Query *parse, int relid, const List *order)
+{
+	ListCell   *lc;
+
+	if (list_length(parse->sortClause) > list_length(order))
+		return false;
+	foreach(lc, parse->sortClause)
+	{
+		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
+		const OrderedColumn *c = list_nth(order, foreach_current_index(lc));
+
+		if (clause->sortop != c->sortop || clause->nulls_first != c->nulls_first ||
+			column_of(get_sortgroupclause_tle(clause, parse->targetList), relid) != c->column)
+			return false;
+	}
+	return true;
+}
+
+/* The `order` of the rows of `relid` by the numbers that the columns have in a level's own rows. */
+static List *
+order_outside(const Query *parse, int relid, const List *order)
+{
+	List	   *found = NIL;
+	ListCell   *lc;
+
+	foreach(lc, order)
+	{
+		OrderedColumn *c = lfirst(lc);
+		ListCell   *item;
+
+		foreach(item, parse->targetList)
+			if (column_of(lfirst(item), relid) == c->column)
+				break;
+		if (item == NULL)
+			break;
+		c->column = lfirst_node(TargetEntry, item)->resno;
+		found = lappend(found, c);
+	}
+	return found;
+}
+
+/*
+ * The level outside whose LIMIT a sort of this level's rows is told of: ExecSetTupleBound() passes it through
+ * levels that give their only relation's rows to the next one, in the order that they come in.  Or NULL.
+ */
+static const Query *
+limit_outside(const PlannerInfo *root)
+{
+	List	   *order = columns_ordered(root->parse);
+
+	for (const PlannerInfo *outside = root->parent_root; outside != NULL; outside = outside->parent_root)
+	{
+		int			relid;
+
+		/* none yet while common table expressions and SubPlans are planned */
+		if (!bms_get_singleton_member(outside->all_baserels, &relid) || !hands_over(outside, relid) ||
+			!is_in_order(outside->parse, relid, order))
+			return NULL;
+		if (outside->parse->limitCount != NULL)
+			return outside->parse->limitOption == LIMIT_OPTION_COUNT ? outside->parse : NULL;
+		order = order_outside(outside->parse, relid, order);
+	}
+	return NULL;
+}
+
+/* A bound as it is in a parallel worker, of a LIMIT of a query level, or of one outside. */
 double
 ws_bound_in_worker(PlannerInfo *root, double bound)
 {
 	const Query *parse = root->parse;
 
-	if (parse->limitCount == NULL && root->parent_root != NULL)
+	if (bound != WS_UNKNOWN_BOUND)
+		return bound;
+	if (parse->limitCount == NULL)
+		parse = limit_outside(root);
+	if (parse == NULL && root->parent_root != NULL)
 		parse = root->parent_root->parse;
-	return bound == WS_UNKNOWN_BOUND && !ws_limit_told(parse->limitCount, parse->limitOffset, true) ?
-		WS_UNTOLD_BOUND : bound;
+	return parse != NULL && ws_limit_told(parse->limitCount, parse->limitOffset, true) ? bound :
+		WS_UNTOLD_BOUND;
 }
 
 /*
- * The number of rows that the level above will take of a subquery: a
- * SubqueryScan passes a LIMIT on (ExecSetTupleBound), and the planner passes
- * the number down as tuple_fraction.
+ * The number of rows that levels outside will take of a subquery.  The planner passes a LIMIT's number down
+ * as tuple_fraction, but only to the next level, and not if that has an ORDER BY, be it the same one.
  */
 double
 ws_inherited_bound(PlannerInfo *root)
 {
 	const Query *outside = root->parent_root != NULL ? root->parent_root->parse : NULL;
 
-	if (outside == NULL || root->tuple_fraction <= 0 || outside->limitCount == NULL)
+	if (outside == NULL)
 		return WS_NO_BOUND;
+	if (root->tuple_fraction <= 0 || outside->limitCount == NULL)
+	{
+		outside = limit_outside(root);
+		return outside == NULL ? WS_NO_BOUND :
+			ws_limit_bound(outside->limitCount, outside->limitOffset, false);
+	}
 	if (root->tuple_fraction >= 1)
 		return root->tuple_fraction;
 	return ws_limit_told(outside->limitCount, outside->limitOffset, false) ? WS_UNKNOWN_BOUND :

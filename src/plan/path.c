@@ -145,7 +145,7 @@ plan_sort(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
 	request->why = strVal(linitial(best_path->custom_private));
 	request->rows = outerPlan(sort)->plan_rows;
 	request->width = outerPlan(sort)->plan_width;
-	request->sharers = (best_path->path.parallel_workers + 1) *
+	request->sharers = ws_processes(best_path->path.parallel_workers) *
 		ws_sorts_at_once(root, rel, best_path->path.pathkeys);
 	if (in_table(best_path))
 	{

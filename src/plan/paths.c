@@ -123,16 +123,18 @@ relation_eligible(RelOptInfo *rel, RangeTblEntry *rte)
 }
 
 /*
- * Adds a partial path beside those that there are, unless one in the same order costs less.  add_partial_path
- * takes a sorted path for the better one, where the sort costs little beside its input, and drops the other.
+ * The paths with a sorted one beside them, in its place by cost, unless one in the same order costs less.
+ * add_path and add_partial_path take a sorted path for the better one, where the sort costs little beside its
+ * input, and drop the other: add_partial_path always, add_path where nearly all of both is the cost of being
+ * disabled.
  */
-static void
-keep_partial_path(RelOptInfo *rel, Path *path)
+static List *
+with_path(List *paths, Path *path)
 {
 	int			place = 0;
 	ListCell   *lc;
 
-	foreach(lc, rel->partial_pathlist)
+	foreach(lc, paths)
 	{
 		const Path *other = lfirst(lc);
 
@@ -140,17 +142,17 @@ keep_partial_path(RelOptInfo *rel, Path *path)
 			(other->total_cost > path->total_cost && !ws_more_disabled(path, other)))
 			break;
 		if (pathkeys_contained_in(path->pathkeys, other->pathkeys))
-			return;
+			return paths;
 		place++;
 	}
-	rel->partial_pathlist = list_insert_nth(rel->partial_pathlist, place, path);
+	return list_insert_nth(paths, place, path);
 }
 
 /*
  * Does the level outside get the relation's partial paths as they are?  So it is in the members of set
  * operations, which have an order to be delivered in from PostgreSQL 17 on.  Core adds them one by one to
  * those of the level's result, and frees those that others are better than, to which its Gather Merge may
- * refer.  Of the paths that core has made there are none of that kind; of a sort that keep_partial_path() has
+ * refer.  Of the paths that core has made there are none of that kind; of a sort that with_path() has
  * added, there would be.
  */
 static bool
@@ -171,14 +173,14 @@ add_sorted_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *cpath, bool part
 	if (rel->reloptkind == RELOPT_BASEREL && bms_membership(root->all_baserels) == BMS_MULTIPLE)
 		ws_hand_on_keys(cpath);
 	ws_keep_early_paths(root, rel);
+	if (!partial && !ws_ordering_computable(root, rel, cpath->path.pathkeys, true))
+		cpath->path.parallel_safe = false;
 	if (partial)
-		keep_partial_path(rel, (Path *) cpath);
+		rel->partial_pathlist = with_path(rel->partial_pathlist, (Path *) cpath);
+	else if (ws_costs_of_disabled(&cpath->path))
+		rel->pathlist = with_path(rel->pathlist, (Path *) cpath);
 	else
-	{
-		if (!ws_ordering_computable(root, rel, cpath->path.pathkeys, true))
-			cpath->path.parallel_safe = false;
 		add_path(rel, (Path *) cpath);
-	}
 }
 
 /* The reasons of two paths of which cost is going to choose one. */

@@ -152,6 +152,8 @@ extern double ws_query_bound(PlannerInfo *root, bool parallel);
 /* ---- shape.c ---- */
 
 extern bool ws_sort_considered(double rows, int width, const Node *only);
+extern bool ws_considered_with(int memory, double rows, int width, const Node *only);
+extern int	ws_processes(int workers);
 extern const Node *ws_only_value(const Path *input, List *pathkeys);
 extern bool ws_bound_is_cores(double bound, Oid sortop, Oid collation, double rows, int width);
 extern bool ws_bound_leaves(double bound, List *pathkeys, double rows, int width);

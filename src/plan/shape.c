@@ -62,7 +62,14 @@ sort_bytes(double rows, int width)
 bool
 ws_sort_considered(double rows, int width, const Node *only)
 {
-	double		threshold = ws_threshold < 0 ? work_mem : ws_threshold;
+	return ws_considered_with(work_mem, rows, width, only);
+}
+
+/* The same with a work_mem of `memory` kB. */
+bool
+ws_considered_with(int memory, double rows, int width, const Node *only)
+{
+	double		threshold = ws_threshold < 0 ? memory : ws_threshold;
 	double		bytes = MAXALIGN(width) + TUPLESORT_OVERHEAD;
 
 	if (!ws_enable || !enable_sort)
@@ -133,6 +140,13 @@ ws_bound_leaves(double bound, List *pathkeys, double rows, int width)
 	const PathKey *first = linitial_node(PathKey, pathkeys);
 
 	return ws_bound_is_cores(bound, ws_less_than(first), first->pk_eclass->ec_collation, rows, width);
+}
+
+/* How many processes have a part each of what so many parallel workers, or none, are planned for. */
+int
+ws_processes(int workers)
+{
+	return workers == 0 ? 1 : workers + (parallel_leader_participation ? 1 : 0);
 }
 
 /* Is a parameter the result of an initplan, of this query level or of one outside? */
@@ -253,7 +267,7 @@ spool_shape(PlannerInfo *root, const Path *input, List *pathkeys)
 	s.store = ws_keys_alone(input, pathkeys) ? WS_KIND_KEYS : WS_KIND_SPOOL;
 	if (s.store == WS_KIND_SPOOL)
 		s.spool = ws_spool_bytes(input->rows, input->pathtarget->width);
-	allowance = ws_spool_allowance((input->parallel_workers + 1) * sharers, WS_FOUND_LATELY, &bound);
+	allowance = ws_spool_allowance(ws_processes(input->parallel_workers) * sharers, WS_FOUND_LATELY, &bound);
 	if (allowance < PG_INT64_MAX)
 		s.allowance = (double) allowance;
 	/* who says how much the page cache holds is believed */
@@ -417,7 +431,8 @@ set_costs(PlannerInfo *root, Path *path, const Path *sort, const Path *input, Li
 		rival = Max(rival, path->total_cost);
 		path->startup_cost = Max(path->startup_cost,
 								 WS_JUST_LESS * sort->startup_cost * rival / sort->total_cost);
-		path->total_cost = less * rival;
+		/* but no sort is cheaper than the rows that it sorts, however dear these are */
+		path->total_cost = Max(less * rival, input->total_cost + c.run);
 		path->startup_cost = Min(path->startup_cost, path->total_cost);
 	}
 }

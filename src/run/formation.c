@@ -153,6 +153,7 @@ submit_piece(WsFormation *f, WsPiece *p, bool write)
 		p->write = true;
 	}
 	p->chore.run = ws_emit_chore;
+	p->chore.lengthy = p->write && f->row_memory >= WS_LENGTHY_BYTES;
 	ws_helper_submit(f->helper, &p->chore);
 }
 

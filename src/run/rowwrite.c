@@ -25,8 +25,8 @@
 /* Rows whose cache lines are asked for before they are copied. */
 #define PREFETCH_ROWS	16
 
-/* Rows between two looks at whether the helper is to end. */
-#define STOP_ROWS		1024
+/* Rows, of some 100 kB at most, between two looks at whether the helper is to end. */
+#define STOP_ROWS		64
 
 /* Creates the file of all runs of rows, whose blocks have `unit` bytes.  Raises the errors of that. */
 void

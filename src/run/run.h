@@ -12,6 +12,9 @@
 
 #define WS_MAX_LEVELS	32
 
+/* Memory whose rows take so long to be written that interrupts must be seen meanwhile. */
+#define WS_LENGTHY_BYTES	((Size) 32 * 1024 * 1024)
+
 /* ---- runfile.c ---- */
 
 /* A run on disk.  No pointers: it may lie in shared memory. */

@@ -42,7 +42,7 @@ extern void ws_direct_prefetch_row(const char *page, OffsetNumber offset);
 extern void ws_direct_touch_row(const char *page, OffsetNumber offset);
 extern int	ws_direct_lock(WsDirect *d, WsDirectBlock *blocks, int n);
 extern void ws_direct_unlock(WsDirect *d, const WsDirectBlock *blocks, int n);
-extern double ws_direct_absent(WsDirect *d);
+extern bool ws_direct_in_memory(WsDirect *d, BlockNumber block);
 extern const char *ws_direct_page(WsDirect *d, BlockNumber block);
 extern bool ws_direct_is_shared(WsDirect *d, BlockNumber block);
 extern void ws_direct_announce(const char *page);
@@ -66,16 +66,44 @@ extern void ws_read_blocks(Relation rel, BufferAccessStrategy strategy, WsAnnoun
 extern void ws_announce_blocks(WsAnnouncer *announcer, WsNextBlock next, void *arg);
 
 /* ---- heap_table.c: a table whose rows are fetched ---- */
+
+#define WS_VISITS			64
+
+/* The blocks that the rows came from: some of all, some of those of late. */
+typedef struct WsVisits
+{
+	BlockNumber last;
+	uint64		number;			/* of visits: of rows that came one after the other */
+	uint64		step;			/* each such is noted */
+	int			noted;
+	BlockNumber spread[WS_VISITS];	/* of all, as far from one another */
+	BlockNumber late[WS_VISITS];	/* the last ones, as a ring */
+	bool		untold;			/* whether blocks are in memory cannot be told */
+} WsVisits;
+
 typedef struct WsHeapTable
 {
 	Relation	rel;
 	BlockNumber blocks;			/* when this was made */
 	BufferAccessStrategy strategy;	/* or NULL */
 	WsDirect   *direct;			/* or NULL */
+	WsVisits	visits;
 } WsHeapTable;
+
+extern void ws_heap_table_note(WsHeapTable *table, BlockNumber block);
+
+/* A row has come from `block`. */
+static inline void
+ws_heap_table_visit(WsHeapTable *table, BlockNumber block)
+{
+	if (block != table->visits.last)
+		ws_heap_table_note(table, block);
+}
 
 extern void ws_heap_table_init(WsHeapTable *table, Relation rel, const WsRequest *request);
 extern double ws_heap_table_absent(const WsHeapTable *table);
+extern BlockNumber ws_heap_table_visited(const WsHeapTable *table);
+extern void ws_heap_table_look(WsHeapTable *table);
 extern void ws_heap_count_visits(Relation rel, WsStoreStats *stats, int direct, int shared);
 extern void ws_heap_bad_pointer(Relation rel, uint64 pointer) __attribute__((noreturn));
 

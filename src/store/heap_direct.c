@@ -59,7 +59,6 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
-#define SAMPLES			64		/* blocks of which is asked whether they are in memory */
 #define MEMORY_PAGE		4096	/* bytes, at least */
 
 /* Of a block, in the place of a buffer. */
@@ -116,8 +115,12 @@ ws_direct_refused(Relation rel)
 {
 	struct rlimit limit;
 
-	/* where address space is limited, it is not for a whole table */
+	/*
+	 * Another storage manager than md.c need not keep pages as they are, be the access method that of heaps:
+	 * it may encrypt them.  Where address space is limited, it is not for a whole table.
+	 */
 	return rel->rd_rel->relpersistence == RELPERSISTENCE_TEMP || ws_direct_io() ||
+		RelationGetSmgr(rel)->smgr_which != 0 ||
 		(getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY);
 }
 
@@ -450,27 +453,14 @@ ws_direct_announce(const char *page)
 }
 
 /* Is the block in shared_buffers, or its file's page in memory?  Where that cannot be told, it is. */
-static bool
-in_memory(WsDirect *d, BlockNumber block)
+bool
+ws_direct_in_memory(WsDirect *d, BlockNumber block)
 {
 	const char *page = mapped(d, block);
 
 	if (page == NULL || d->segments[block / RELSEG_SIZE].persistent)
 		return true;
 	return ws_direct_is_shared(d, block) || ws_pages_absent(page, BLCKSZ) <= 0;
-}
-
-/* The share of the table's blocks that is not in memory, 0 to 1: from samples. */
-double
-ws_direct_absent(WsDirect *d)
-{
-	int			absent = 0;
-
-	if (d->nblocks < SAMPLES)
-		return 0;
-	for (uint64 i = 0; i < SAMPLES; i++)
-		absent += !in_memory(d, (BlockNumber) ((d->nblocks - 1) * i / (SAMPLES - 1)));
-	return (double) absent / SAMPLES;
 }
 
 /*

@@ -28,6 +28,9 @@ ws_heap_table_init(WsHeapTable *table, Relation rel, const WsRequest *request)
 	table->blocks = RelationGetNumberOfBlocks(rel);
 	table->strategy = NULL;
 	table->direct = NULL;
+	memset(&table->visits, 0, sizeof(WsVisits));
+	table->visits.last = InvalidBlockNumber;
+	table->visits.step = 1;
 	/* one scan must not sweep the whole of shared_buffers (as in heapam.c) */
 	if (!RelationUsesLocalBuffers(rel) && table->blocks > (BlockNumber) NBuffers / 4)
 		table->strategy = GetAccessStrategy(BAS_BULKREAD);
@@ -41,31 +44,105 @@ ws_heap_table_init(WsHeapTable *table, Relation rel, const WsRequest *request)
 		table->direct = ws_direct_create(rel);
 }
 
+/* Notes that rows come from another block than the last ones, for ws_heap_table_visit. */
+void
+ws_heap_table_note(WsHeapTable *table, BlockNumber block)
+{
+	WsVisits   *v = &table->visits;
+
+	if (v->number % v->step == 0)
+	{
+		if (v->noted == WS_VISITS)
+		{
+			v->noted /= 2;
+			for (int i = 0; i < v->noted; i++)
+				v->spread[i] = v->spread[2 * i];
+			v->step *= 2;
+		}
+		if (v->number % v->step == 0)
+			v->spread[v->noted++] = block;
+	}
+	v->late[v->number++ % WS_VISITS] = block;
+	v->last = block;
+}
+
+/* How many different blocks the rows came from, at most. */
+BlockNumber
+ws_heap_table_visited(const WsHeapTable *table)
+{
+	return (BlockNumber) Min((uint64) table->blocks, table->visits.number);
+}
+
+/* Maps the table for a look; NULL if that is refused.  end_look undoes it. */
+static WsDirect *
+begin_look(const WsHeapTable *table, MemoryContext *own)
+{
+	MemoryContext old;
+	WsDirect   *direct;
+
+	*own = NULL;
+	if (table->direct != NULL)
+		return table->direct;
+	*own = AllocSetContextCreate(CurrentMemoryContext, "WiscSort look", ALLOCSET_SMALL_SIZES);
+	old = MemoryContextSwitchTo(*own);
+	direct = ws_direct_create(table->rel);
+	MemoryContextSwitchTo(old);
+	return direct;
+}
+
+static void
+end_look(MemoryContext own)
+{
+	if (own != NULL)
+		MemoryContextDelete(own);
+}
+
 /*
- * The share of the table's blocks that is not in memory, 0 to 1.  0 where direct reads are refused, since it
- * cannot be told then, and of tables that are read soon enough.
+ * Finds out whether it can be told what is in memory, when the last row has just come.  Blocks that have been
+ * read a moment ago are: if of those that are not in shared_buffers none seems to be, the file system keeps
+ * its files elsewhere (ZFS), or needs no memory for them (DAX).
+ */
+void
+ws_heap_table_look(WsHeapTable *table)
+{
+	WsVisits   *v = &table->visits;
+	uint64		late = Min(v->number, WS_VISITS);
+	MemoryContext own;
+	WsDirect   *direct;
+
+	if (ws_heap_table_visited(table) < LEAST_BLOCKS)
+		return;
+	direct = begin_look(table, &own);
+	for (uint64 i = 0; direct != NULL && i < late; i++)
+	{
+		if (ws_direct_is_shared(direct, v->late[i]))
+			continue;
+		v->untold = !ws_direct_in_memory(direct, v->late[i]);
+		if (!v->untold)
+			break;
+	}
+	end_look(own);
+}
+
+/*
+ * Of the blocks that the rows came from, the share that is not in memory, 0 to 1: from samples.  0 where that
+ * cannot be told, as where direct reads are refused, and of few blocks, which are read soon enough.
  */
 double
 ws_heap_table_absent(const WsHeapTable *table)
 {
+	const WsVisits *v = &table->visits;
 	MemoryContext own;
-	MemoryContext old;
 	WsDirect   *direct;
-	double		absent = 0;
+	int			absent = 0;
 
-	if (table->blocks < LEAST_BLOCKS)
+	if (v->untold || ws_heap_table_visited(table) < LEAST_BLOCKS)
 		return 0;
-	if (table->direct != NULL)
-		return ws_direct_absent(table->direct);
-	/* mapped for this look */
-	own = AllocSetContextCreate(CurrentMemoryContext, "WiscSort look", ALLOCSET_SMALL_SIZES);
-	old = MemoryContextSwitchTo(own);
-	direct = ws_direct_create(table->rel);
-	if (direct != NULL)
-		absent = ws_direct_absent(direct);
-	MemoryContextSwitchTo(old);
-	MemoryContextDelete(own);
-	return absent;
+	direct = begin_look(table, &own);
+	for (int i = 0; direct != NULL && i < v->noted; i++)
+		absent += !ws_direct_in_memory(direct, v->spread[i]);
+	end_look(own);
+	return (double) absent / v->noted;
 }
 
 /*

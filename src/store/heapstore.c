@@ -77,6 +77,7 @@ put(WsStore *store, TupleTableSlot *slot, uint64 number)
 	if (unlikely(!ItemPointerIsValid(tid)))
 		elog(ERROR, "a row of table \"%s\" came without its TID",
 			 RelationGetRelationName(h->context.rel));
+	ws_heap_table_visit(&h->table, ItemPointerGetBlockNumber(tid));
 	if (h->keys != NULL && h->spool == NULL && ws_heap_keys_too_many(h->keys, number))
 		begin_spool(h);
 	if (h->spool != NULL)
@@ -101,6 +102,7 @@ end(WsStore *store)
 {
 	HeapStore  *h = (HeapStore *) store;
 
+	ws_heap_table_look(&h->table);
 	if (h->spool != NULL)
 		h->spool->ops->end(h->spool);
 }
@@ -231,10 +233,10 @@ static WsStoreToll
 toll(const WsStore *store)
 {
 	const HeapStore *h = (const HeapStore *) store;
-	double		rows = (double) h->heap->source->stream->count;
+	BlockNumber blocks = ws_heap_table_visited(&h->table);
 
-	return (WsStoreToll) {.bytes = Min((double) h->table.blocks, rows) * BLCKSZ,
-		.reads = ws_heap_reads(h->heap, h->table.blocks), .read_us = READ_US,
+	return (WsStoreToll) {.bytes = (double) blocks * BLCKSZ,
+		.reads = ws_heap_reads(h->heap, blocks), .read_us = READ_US,
 		.waited_us = (double) h->heap->waited_us};
 }
 

@@ -26,3 +26,9 @@ FILE = 'file/fileset.c'
 fault('what was written is not known', FILE, 'ws_watch_grow(set->watch, end - f->length);', '{}', 't:stat')
 FILE = 'plan/finish.c'
 fault('workers do not know their query', FILE, 'ws_request_note_query(cscan->custom_private, query);', '{}', 't:stat')
+FILE = 'stat/track.c'
+fault('rows that travelled not counted', FILE, 'c[WS_TRAVELLED] += travels && request->allowance > 0;', '', 't:counts')
+fault('rows that were copied not counted', FILE, 'c[WS_COPIED] += request->copies;', '', 't:counts')
+FILE = 'advise/query.c'
+fault('errors point into the outer query', FILE, 'if (error->cursorpos > 0 && error->internalquery == NULL)', 'if (false)',
+      't:advise')

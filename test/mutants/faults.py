@@ -554,8 +554,8 @@ fault('keys of merge joins evaluated again', FILE,
       'tlist = with_keys(tlist, sort, input);', '(void) with_keys;', 'sql:plans')
 FILE = 'plan/paths.c'
 fault('scans of indexes dropped', FILE, 'ws_keep_early_paths(root, rel);', '', 'sql:plans')
-fault('unsorted scans dropped', FILE, 'keep_partial_path(rel, (Path *) cpath);',
-      '{ (void) keep_partial_path; add_partial_path(rel, (Path *) cpath); }', 'sql:plans')
+fault('unsorted scans dropped', FILE, 'rel->partial_pathlist = with_path(rel->partial_pathlist, (Path *) cpath);',
+      'add_partial_path(rel, (Path *) cpath);', 'sql:plans')
 FILE = 'plan/early.c'
 fault('scans of indexes of partitions dropped', FILE,
       'while (root->append_rel_array != NULL && root->append_rel_array[rel->relid] != NULL)',

@@ -19,3 +19,10 @@ fault('entries of short rows behind a long one', FILE, 'b->arena = Min(b->arena,
 FILE = 'plan/rivals.c'
 fault('an index that is read whole for few rows', FILE,
       'if (whole && ordered && INDEX_SHARE * path->total_cost < cost)', 'if (whole && ordered)', 'sql:heap')
+FILE = 'plan/bound.c'
+fault('a LIMIT two levels outside is none', FILE, 'outside = limit_outside(root);', 'outside = NULL;', 'sql:plans')
+fault('a LIMIT of some of the rows', FILE,
+      'return root->simple_rel_array[relid]->baserestrictinfo == NIL && q->setOperations == NULL &&',
+      'return q->setOperations == NULL &&', 'sql:plans')
+FILE = 'plan/paths.c'
+fault('a disabled scan dropped', FILE, 'else if (ws_costs_of_disabled(&cpath->path))', 'else if (false)', 'sql:plans')

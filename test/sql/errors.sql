@@ -96,7 +96,7 @@ RESET wiscsort.max_temp;
 
 -- Cancelled in the middle; the session goes on.
 SET statement_timeout = '200ms';
-SELECT wtest.error('SELECT count(*) FROM (SELECT i FROM generate_series(1, 100000000) i ORDER BY hashint4(i) OFFSET 0) s') AS cancelled;
+SELECT wtest.error('SELECT count(*) FROM (SELECT i FROM (SELECT generate_series(1, 100000000) AS i) g ORDER BY hashint4(i) OFFSET 0) s') AS cancelled;
 RESET statement_timeout;
 SELECT wtest.compare('SELECT i FROM generate_series(1, 1000) i ORDER BY hashint4(i), i') AS goes_on;
 SELECT count(*) FROM pg_ls_tmpdir() WHERE name LIKE 'pgsql_tmp' || pg_backend_pid() || '.%';

@@ -201,7 +201,8 @@ SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
 SET wiscsort.record_store = spool;
 SELECT line FROM wtest.plan('SELECT * FROM wtest.lim ORDER BY k LIMIT 3000') line;
-SELECT wtest.compare_as_set('SELECT * FROM wtest.lim ORDER BY k LIMIT 3000') AS constant;
+SELECT wtest.property('ANALYZE', 'SELECT * FROM wtest.lim ORDER BY k LIMIT 3000', 'Bound') AS bound,
+       wtest.compare_as_set('SELECT * FROM wtest.lim ORDER BY k LIMIT 3000') AS constant;
 SET plan_cache_mode = force_generic_plan;
 PREPARE lim (int8) AS SELECT count(*), sum(id), max(k) FROM (SELECT * FROM wtest.lim ORDER BY k LIMIT $1) s;
 EXECUTE lim (2500);

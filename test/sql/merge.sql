@@ -82,6 +82,7 @@ RESET wiscsort.sort_threads;
 RESET wiscsort.sort_kernel;
 
 -- PostgreSQL counts the temporary file: temp_file_limit holds, and nothing is left behind.
+SET work_mem = '64kB';
 SET temp_file_limit = '500kB';
 SELECT wtest.error('SELECT count(pad) FROM (SELECT * FROM wtest.m ORDER BY k OFFSET 0) s');
 RESET temp_file_limit;

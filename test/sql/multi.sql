@@ -126,9 +126,9 @@ SELECT i AS id, decode(lpad(to_hex(hashint4(i)::int8 & 1023), 26, '0'), 'hex') A
        ((hashint4(i) & 511) * 1000000.5)::numeric AS k3
   FROM generate_series(1, 30000) i;
 ANALYZE wtest.duplicates;
-SELECT store, kb, wtest.compare('SELECT k0 FROM wtest.duplicates ORDER BY k0') AS bytes,
-       wtest.compare('SELECT k1, k2 FROM wtest.duplicates ORDER BY k1 DESC, k2') AS groups,
-       wtest.compare('SELECT k3, k2 FROM wtest.duplicates ORDER BY k3, k2 DESC') AS numbers
+SELECT store, kb, wtest.compare_as_set('SELECT k0 FROM wtest.duplicates ORDER BY k0') AS bytes,
+       wtest.compare_as_set('SELECT k1, k2 FROM wtest.duplicates ORDER BY k1 DESC, k2') AS groups,
+       wtest.compare_as_set('SELECT k3, k2 FROM wtest.duplicates ORDER BY k3, k2 DESC') AS numbers
   FROM (VALUES ('spool', '64kB'), ('spool', '512kB'), ('heap', '64kB'), ('inline', '64kB'), ('inline', '512kB'))
        s(store, kb), set_config('wiscsort.record_store', store, false) a, set_config('work_mem', kb, false) b;
 RESET wiscsort.record_store;

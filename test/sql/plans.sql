@@ -135,6 +135,20 @@ SET wiscsort.debug_force = on;
 SELECT * FROM wtest.plan('SELECT * FROM wtest.a ORDER BY k LIMIT 10');
 SELECT * FROM wtest.plan('SELECT * FROM (SELECT * FROM wtest.a ORDER BY k) s LIMIT 10');
 SELECT * FROM wtest.plan('SELECT v, count(*) FROM (SELECT * FROM wtest.a ORDER BY k OFFSET 0) s GROUP BY v LIMIT 1');
+-- The LIMIT may be of a level outside that has the same order, or even further outside; but not if that has
+-- another order, or not all of the rows.
+CREATE VIEW wtest.ordered AS SELECT id + 1 AS more, v, k, s FROM wtest.a ORDER BY k DESC, s;
+SELECT q, wtest.uses(q)
+  FROM unnest(ARRAY['SELECT * FROM wtest.ordered ORDER BY k DESC LIMIT 10',
+                    'SELECT s, k FROM (SELECT s, random(), k FROM wtest.ordered) x ORDER BY k DESC, s LIMIT 10',
+                    'SELECT * FROM (SELECT o.*, random() FROM wtest.ordered o) x LIMIT 10 OFFSET 5',
+                    'SELECT * FROM wtest.ordered ORDER BY k LIMIT 10',
+                    'SELECT * FROM wtest.ordered ORDER BY k DESC, s, v LIMIT 10',
+                    'SELECT * FROM wtest.ordered ORDER BY k DESC NULLS LAST LIMIT 10',
+                    'SELECT * FROM (SELECT s, random() AS r, k FROM wtest.ordered) x WHERE r < 2 ORDER BY k DESC LIMIT 10',
+                    'SELECT k, count(*) FROM wtest.ordered GROUP BY k ORDER BY k DESC LIMIT 10',
+                    'SELECT k, sum(more) OVER (ORDER BY k DESC) FROM wtest.ordered ORDER BY k DESC LIMIT 10']) q;
+DROP VIEW wtest.ordered;
 SELECT * FROM wtest.plan('SELECT k FROM wtest.a ORDER BY k FETCH FIRST 10 ROWS WITH TIES');
 SET work_mem = '64kB';
 SELECT * FROM wtest.plan('SELECT * FROM wtest.a ORDER BY k LIMIT 4000');
@@ -150,6 +164,12 @@ SELECT wtest.uses('SELECT * FROM (SELECT id FROM wtest.a LIMIT 100) s ORDER BY i
 SET wiscsort.threshold = '1GB';
 SELECT wtest.uses('SELECT * FROM wtest.a ORDER BY k') AS under_threshold;
 SET wiscsort.threshold = 0;
+
+-- A scan that a setting disables is not dropped for a sort of its rows, which costs hardly more.
+SET enable_seqscan = off;
+SELECT bool_or(line ~ 'Hash Join') AS hash_join, bool_or(line ~ 'WiscSort') AS sorts
+  FROM wtest.plan('SELECT count(a.s), count(b.w) FROM wtest.a JOIN wtest.b USING (id)') line;
+RESET enable_seqscan;
 
 -- Off: core's plan.
 SET wiscsort.debug_force = on;

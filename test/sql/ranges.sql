@@ -80,6 +80,10 @@ SET max_parallel_workers_per_gather = 2;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
-SELECT wtest.compare('SELECT id FROM wtest.ranged ORDER BY wide, small, id') AS parallel;
+RESET wiscsort.debug_force;
+SET work_mem = '64kB';
+SELECT wtest.compare_as_set('SELECT id FROM wtest.ranged ORDER BY wide, small, id') AS parallel;
+SELECT bool_or(line ~ 'Gather Merge') AS gather_merge
+  FROM wtest.plan('SELECT array_agg(s::text) FROM (SELECT id FROM wtest.ranged ORDER BY wide, small, id) s') line;
 
 DROP TABLE wtest.ranged, wtest.within;

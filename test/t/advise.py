@@ -161,6 +161,12 @@ def refusals():
         for call in ('wiscsort.advise(%s)', 'wiscsort.advise(%s, true)', 'wiscsort.why(%s)'):
             equal(error(cur, 'SELECT * FROM ' + call % ('$bad$%s$bad$' % text))[0], code,
                   '%s: %s' % (name, call % '...'))
+    for function in ('advise', 'why'):
+        try:
+            cur.execute("SELECT 1, * FROM wiscsort.%s('SELECT nosuch FROM t')" % function)
+        except psycopg2.Error as e:
+            equal((e.diag.statement_position, e.diag.internal_position, e.diag.internal_query),
+                  (None, '8', 'SELECT nosuch FROM t'), function + ': an error points into the query given')
     equal(value(cur, 'SELECT count(*) FROM t'), 160000, 'nothing was deleted')
     equal(value(cur, "SELECT to_regclass('x') IS NULL"), True, 'nothing was created')
     equal(rows(cur, "SELECT * FROM wiscsort.advise(NULL)"), [], 'NULL has no sorts')
@@ -272,6 +278,9 @@ def shapes():
                 'SET min_parallel_table_scan_size = 0')
     found = one(cur, 'SELECT * FROM t ORDER BY m')
     equal(found['processes'], 3, 'a parallel plan')
+    cur.execute('SET parallel_leader_participation = off')
+    equal(one(cur, 'SELECT * FROM t ORDER BY m')['processes'], 2, 'in which the leader only gathers')
+    cur.execute('RESET parallel_leader_participation')
     check(found['rows'] < 100000, 'rows are those of one process', found)
     cur.execute('SET max_parallel_workers_per_gather = 0')
     loops = records(cur, """SELECT * FROM wiscsort.advise('SELECT * FROM generate_series(1, 5) g,
@@ -324,6 +333,14 @@ def recommendations():
     again = one(cur, query)
     equal(again['recommended_kb'], found['recommended_kb'], 'and it stays so')
     check('present work_mem' in again['reason'], 'with the reason', again['reason'])
+    # of which the planner expects 1 in 200
+    query = 'SELECT * FROM t WHERE i % 1 = 0 ORDER BY n'
+    cur.execute("SET work_mem = '64kB'")
+    found = records(cur, 'SELECT * FROM wiscsort.advise($q$%s$q$, true)' % query)[0]
+    check('would leave them to PostgreSQL' in found['reason'] and found['recommended_kb'] == 64,
+          'the planner would leave it to core', found)
+    cur.execute('SET work_mem = %d' % found['one_pass_kb'])
+    check('IndexMap Entries' not in explained(cur, query), 'so it does', found)
 
 
 def limited():

@@ -138,6 +138,10 @@ def outgrown():
             cur.execute('SET wiscsort.enable = on; SET wiscsort.debug_force = on; SET wiscsort.record_store = heap')
             cur.execute('PREPARE p%d AS %s' % (n, sql))
             check(rows(cur, 'EXECUTE p%d' % n) == wanted, 'from the table: ' + sql)
+            cur.execute("CREATE FUNCTION walk%d() RETURNS refcursor LANGUAGE plpgsql AS $$DECLARE walked SCROLL CURSOR"
+                        " FOR %s; BEGIN walked := 'walked'; OPEN walked; RETURN walked; END$$" % (n, sql))
+            equal(rows(cur, 'BEGIN; SELECT walk%d(); FETCH ALL FROM walked' % n), wanted, 'walked: ' + sql)
+            cur.execute('COMMIT')
             cur.execute('RESET wiscsort.debug_force; RESET wiscsort.record_store')
             cur.execute("SET effective_cache_size = '2MB'")
             found = explain(cur, 'EXECUTE p%d' % n, ', ANALYZE, VERBOSE')
@@ -149,10 +153,15 @@ def outgrown():
             cur.execute('SET jit = on; SET jit_above_cost = 0')
             check(rows(cur, 'EXECUTE p%d' % n) == wanted, 'jit, copied: ' + sql)
             cur.execute('RESET jit; RESET jit_above_cost')
-            scroll = rows(cur, 'BEGIN; DECLARE c SCROLL CURSOR FOR %s; FETCH ALL FROM c' % sql)
+            cur.execute('SET wiscsort.log_min_temp = 0')
+            seen = len(cluster.log())
+            scroll = rows(cur, 'BEGIN; SELECT walk%d(); FETCH ALL FROM walked' % n)
             equal(scroll, wanted, 'a cursor: ' + sql)
-            equal(rows(cur, 'FETCH BACKWARD 9 FROM c'), wanted[:-10:-1], 'backward: ' + sql)
-            cur.execute("COMMIT; SET random_page_cost = 1")
+            equal(rows(cur, 'FETCH BACKWARD 9 FROM walked'), wanted[:-10:-1], 'backward: ' + sql)
+            cur.execute('COMMIT; RESET wiscsort.log_min_temp')
+            found = cluster.log()[seen:]
+            check('memory does not hold the table' in found, 'the plan is of before, its rows are copied', found)
+            cur.execute("SET random_page_cost = 1")
             found = explain(cur, 'EXECUTE p%d' % n, ', ANALYZE')
             check('Record Store: heap' in found, 'not where random reads are said to be as cheap', found)
             cur.execute("RESET random_page_cost; SELECT set_config('wiscsort.max_temp',"
@@ -283,15 +292,17 @@ def cancelled(cluster, method):
     cur.execute('SET wiscsort.enable = off')
     wanted = rows(cur, sql)
     cur.execute('SET wiscsort.enable = on')
+    stopped = 0
     for ms in range(5, 400, 13):
         set_timeout(cur, ms)
         try:
             cur.execute(sql)
         except common.psycopg2.errors.QueryCanceled:
-            pass
+            stopped += 1
         set_timeout(cur, 0)
         if ms % 5 == 0:
             equal(rows(cur, sql), wanted, '%s, after a timeout of %d ms' % (method, ms))
+    check(stopped > 0, 'some are cancelled: ' + method, stopped)
     common.clean(cluster, 'cancelled')
 
 

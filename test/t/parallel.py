@@ -55,10 +55,14 @@ def many(cluster):
                'SELECT f, count(*), max(t) FROM x GROUP BY f ORDER BY f']
     wanted = {query: rows(common.core(cluster, max_parallel_workers_per_gather='0'), query) for query in queries}
     problems = []
+    workers = {'max_parallel_workers_per_gather': '2', 'wiscsort.debug_force': 'off', 'parallel_setup_cost': '0',
+               'parallel_tuple_cost': '0'}
+    found = explain(session(cluster, work_mem='1MB', **workers), queries[0])
+    check('Gather Merge' in found and 'WiscSort' in found, 'workers sort', found)
 
     def work(number):
         cur = session(cluster, work_mem=('64kB', '1MB', '4MB')[number % 3],
-                      max_parallel_workers_per_gather=str(number % 2 * 2))
+                      **(workers if number % 2 else {'max_parallel_workers_per_gather': '0'}))
         for turn in range(len(queries)):
             query = queries[(number + turn) % len(queries)]
             if rows(cur, query) != wanted[query]:

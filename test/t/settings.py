@@ -205,6 +205,15 @@ def values():
                                                           'block_size', 'io_method')],
               ['on', '-1', 'auto', 'off', 'auto', '-1', '-1', 'auto'], 'the defaults')
         equal(error(cur, 'SET wiscsort.foo = 1')[0], '42602', 'an unknown setting is refused')
+        found = {}
+        for name, to in (('enable', 'off'), ('threshold', '1MB'), ('record_store', 'heap'), ('cache_size', '1GB'),
+                         ('direct_read', 'off'), ('debug_force', 'on')):
+            cur.execute("SET wiscsort.%s = '%s'" % (name, to))
+            found['wiscsort.' + name] = to
+        shown = value(cur, 'EXPLAIN (SETTINGS, FORMAT JSON) SELECT 1')[0]['Settings']
+        equal({name: to for name, to in shown.items() if name.startswith('wiscsort.')}, found,
+              'EXPLAIN (SETTINGS) shows those that plans depend on')
+        cur.execute('RESET ALL')
         equal(rows(cur, "SELECT name FROM pg_settings WHERE name LIKE 'wiscsort.%' AND context <> 'user' ORDER BY name"),
               [('wiscsort.log_min_temp',), ('wiscsort.max_temp',), ('wiscsort.track',)],
               'every user may change them, but for three')

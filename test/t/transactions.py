@@ -242,7 +242,6 @@ def several_at_once():
         cur.execute('SET enable_hashjoin = off; SET enable_nestloop = off')
         uses(cur, two)
         check(explain(cur, two).count('Sort Key') >= 2, 'two sorts in one plan', explain(cur, two))
-        cur.execute('SET enable_hashjoin = on; SET enable_mergejoin = off')
         other = common.core(cluster)
         equal(sorted(rows(cur, two)), sorted(rows(other, two)), 'a merge join of two sorts')
         healthy(cluster, 'several at once')
