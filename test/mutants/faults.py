@@ -445,7 +445,7 @@ fault('chore never done', FILE,
       '/* the lock and this make what the chore wrote visible */\n'
       'pg_atomic_write_u32(&chore->state, WS_CHORE_DONE);', '', 'sql:threads')
 fault('a chore done twice at a time', FILE,
-      'while (!h->busy && pg_atomic_read_u32(&chore->state) == WS_CHORE_QUEUED)',
+      'while (!h->busy && pg_atomic_read_u32(&chore->state) == WS_CHORE_QUEUED && !h->head->lengthy)',
       'while (pg_atomic_read_u32(&chore->state) == WS_CHORE_QUEUED)', 'unit:test_formation sql:threads')
 fault('threads not given back', FILE, 'h->running = false;\nws_thread_give_back();', 'h->running = false;',
       'sql:edges')
