@@ -215,7 +215,7 @@ compare_texts(Text *a, Text *b)
 {
 	int			cmp = 0;
 
-#ifdef HAVE_ICU
+#if defined(HAVE_ICU) && defined(USE_ICU)
 	if (transform.icu != NULL)
 	{
 		UErrorCode	status = U_ZERO_ERROR;
@@ -299,7 +299,7 @@ is_among(const char *name, const char *const *names, int n)
 	return false;
 }
 
-#ifdef HAVE_ICU
+#if defined(HAVE_ICU) && defined(USE_ICU)
 static void
 of_icu(int pairs)
 {
@@ -396,7 +396,7 @@ of_libc(int pairs)
 static void
 all(void *arg)
 {
-#ifdef HAVE_ICU
+#if defined(HAVE_ICU) && defined(USE_ICU)
 	of_icu(1500);
 #endif
 	of_libc(60000);
