@@ -290,6 +290,7 @@ try(const char *name, int pairs)
 	return true;
 }
 
+#if defined(HAVE_ICU) && defined(USE_ICU)
 static bool
 is_among(const char *name, const char *const *names, int n)
 {
@@ -299,7 +300,6 @@ is_among(const char *name, const char *const *names, int n)
 	return false;
 }
 
-#if defined(HAVE_ICU) && defined(USE_ICU)
 static void
 of_icu(int pairs)
 {
