@@ -47,6 +47,7 @@ typedef struct Advised
 {
 	WsFoundSort *found;
 	WsSortFacts facts;
+	const Plan *rows;			/* what the planner expects of the rows */
 	int			width;			/* bytes of a row's data */
 	bool		measured;
 	double		core[lengthof(settings)];	/* how many times as long as forecast it takes core */
@@ -138,6 +139,7 @@ estimate(WsFoundSort *found)
 		ws_measure_row(&m, MAXALIGN(SizeofMinimalTupleHeader) + rows->plan_width, 0);
 		facts->row = m.spool;
 	}
+	a->rows = rows;
 	a->width = rows->plan_width;
 	ws_set_core_row(facts, desc, m.minimal, 0, m.core);
 	return a;
@@ -317,9 +319,10 @@ factor_at(const Advised *a, int kb)
 static bool
 stays_ours(const Advised *a, int memory)
 {
-	const Plan *input = outerPlan(a->found->node->plan);
+	const Node *only = list_length(a->rows->targetlist) != 1 ? NULL :
+		(Node *) linitial_node(TargetEntry, a->rows->targetlist)->expr;
 
-	return ws_considered_with(memory, input->plan_rows, input->plan_width, NULL);
+	return ws_considered_with(memory, outerPlan(a->found->node->plan)->plan_rows, a->rows->plan_width, only);
 }
 
 /* The work_mem to be recommended for a sort that takes `least` for one pass; *reason is set. */

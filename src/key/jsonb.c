@@ -22,6 +22,7 @@
 #include "key/bits.h"
 
 #include "catalog/pg_collation.h"
+#include "catalog/pg_type.h"
 #include "utils/fmgroids.h"
 #include "utils/jsonb.h"
 #include "utils/varlena.h"

@@ -13,6 +13,8 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
+#include "optimizer/planner.h"
+#include "parser/parsetree.h"
 #include "optimizer/tlist.h"
 
 /* Does an expression have a parameter that another node sets? */
@@ -69,11 +71,13 @@ typedef struct OrderedColumn
 
 /* Does a level give each row of `relid`, its only relation, to the level outside, as it comes? */
 static bool
-hands_over(const PlannerInfo *root, int relid)
+hands_over(PlannerInfo *root, int relid)
 {
-	const Query *q = root->parse;
+	Query	   *q = root->parse;
 
-	return root->simple_rel_array[relid]->baserestrictinfo == NIL && q->setOperations == NULL &&
+	/* columns of members of UNION ALL need not have the numbers that they have in it */
+	return !planner_rt_fetch(relid, root)->inh && (q->limitCount != NULL || !limit_needed(q)) &&
+		root->simple_rel_array[relid]->baserestrictinfo == NIL && q->setOperations == NULL &&
 		q->groupClause == NIL && q->groupingSets == NIL && q->distinctClause == NIL &&
 		q->havingQual == NULL && q->rowMarks == NIL && !q->hasAggs && !q->hasWindowFuncs && !q->hasTargetSRFs;
 }
@@ -160,7 +164,9 @@ limit_outside(const PlannerInfo *root)
 {
 	List	   *order = columns_ordered(root->parse);
 
-	for (const PlannerInfo *outside = root->parent_root; outside != NULL; outside = outside->parent_root)
+	if (limit_needed(root->parse))
+		return NULL;			/* the rows go through a Limit of its own */
+	for (PlannerInfo *outside = root->parent_root; outside != NULL; outside = outside->parent_root)
 	{
 		int			relid;
 

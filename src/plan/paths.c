@@ -141,7 +141,7 @@ with_path(List *paths, Path *path)
 		if (ws_more_disabled(other, path) ||
 			(other->total_cost > path->total_cost && !ws_more_disabled(path, other)))
 			break;
-		if (pathkeys_contained_in(path->pathkeys, other->pathkeys))
+		if (other->param_info == NULL && pathkeys_contained_in(path->pathkeys, other->pathkeys))
 			return paths;
 		place++;
 	}

@@ -68,6 +68,7 @@ extern void ws_announce_blocks(WsAnnouncer *announcer, WsNextBlock next, void *a
 /* ---- heap_table.c: a table whose rows are fetched ---- */
 
 #define WS_VISITS			64
+#define WS_LATE_VISITS		1024	/* more than a scan has buffers of its own */
 
 /* The blocks that the rows came from: some of all, some of those of late. */
 typedef struct WsVisits
@@ -77,7 +78,7 @@ typedef struct WsVisits
 	uint64		step;			/* each such is noted */
 	int			noted;
 	BlockNumber spread[WS_VISITS];	/* of all, as far from one another */
-	BlockNumber late[WS_VISITS];	/* the last ones, as a ring */
+	BlockNumber late[WS_LATE_VISITS];	/* the last ones, as a ring */
 	bool		untold;			/* whether blocks are in memory cannot be told */
 } WsVisits;
 
@@ -103,7 +104,6 @@ ws_heap_table_visit(WsHeapTable *table, BlockNumber block)
 extern void ws_heap_table_init(WsHeapTable *table, Relation rel, const WsRequest *request);
 extern double ws_heap_table_absent(const WsHeapTable *table);
 extern BlockNumber ws_heap_table_visited(const WsHeapTable *table);
-extern void ws_heap_table_look(WsHeapTable *table);
 extern void ws_heap_count_visits(Relation rel, WsStoreStats *stats, int direct, int shared);
 extern void ws_heap_bad_pointer(Relation rel, uint64 pointer) __attribute__((noreturn));
 

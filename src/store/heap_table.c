@@ -28,7 +28,9 @@ ws_heap_table_init(WsHeapTable *table, Relation rel, const WsRequest *request)
 	table->blocks = RelationGetNumberOfBlocks(rel);
 	table->strategy = NULL;
 	table->direct = NULL;
-	memset(&table->visits, 0, sizeof(WsVisits));
+	table->visits.number = 0;
+	table->visits.noted = 0;
+	table->visits.untold = false;
 	table->visits.last = InvalidBlockNumber;
 	table->visits.step = 1;
 	/* one scan must not sweep the whole of shared_buffers (as in heapam.c) */
@@ -42,28 +44,6 @@ ws_heap_table_init(WsHeapTable *table, Relation rel, const WsRequest *request)
 	if (request->direct_always ||
 		(!request->direct_never && (int64) table->blocks * BLCKSZ <= request->cache))
 		table->direct = ws_direct_create(rel);
-}
-
-/* Notes that rows come from another block than the last ones, for ws_heap_table_visit. */
-void
-ws_heap_table_note(WsHeapTable *table, BlockNumber block)
-{
-	WsVisits   *v = &table->visits;
-
-	if (v->number % v->step == 0)
-	{
-		if (v->noted == WS_VISITS)
-		{
-			v->noted /= 2;
-			for (int i = 0; i < v->noted; i++)
-				v->spread[i] = v->spread[2 * i];
-			v->step *= 2;
-		}
-		if (v->number % v->step == 0)
-			v->spread[v->noted++] = block;
-	}
-	v->late[v->number++ % WS_VISITS] = block;
-	v->last = block;
 }
 
 /* How many different blocks the rows came from, at most. */
@@ -98,30 +78,54 @@ end_look(MemoryContext own)
 }
 
 /*
- * Finds out whether it can be told what is in memory, when the last row has just come.  Blocks that have been
- * read a moment ago are: if of those that are not in shared_buffers none seems to be, the file system keeps
- * its files elsewhere (ZFS), or needs no memory for them (DAX).
+ * Finds out whether it can be told what is in memory.  Blocks that have been read a moment ago are: if of
+ * those that are not in shared_buffers none seems to be, the file system keeps its files elsewhere (ZFS), or
+ * needs no memory for them (DAX).
  */
-void
-ws_heap_table_look(WsHeapTable *table)
+static void
+look(WsHeapTable *table)
 {
 	WsVisits   *v = &table->visits;
-	uint64		late = Min(v->number, WS_VISITS);
 	MemoryContext own;
-	WsDirect   *direct;
+	WsDirect   *direct = begin_look(table, &own);
+	int			looked = 0;
 
-	if (ws_heap_table_visited(table) < LEAST_BLOCKS)
-		return;
-	direct = begin_look(table, &own);
-	for (uint64 i = 0; direct != NULL && i < late; i++)
+	for (int i = 0; direct != NULL && i < WS_LATE_VISITS && looked < WS_VISITS; i++)
 	{
-		if (ws_direct_is_shared(direct, v->late[i]))
+		BlockNumber block = v->late[(v->number + i) % WS_LATE_VISITS];
+
+		if (ws_direct_is_shared(direct, block))
 			continue;
-		v->untold = !ws_direct_in_memory(direct, v->late[i]);
+		looked++;
+		v->untold = !ws_direct_in_memory(direct, block);
 		if (!v->untold)
 			break;
 	}
 	end_look(own);
+}
+
+/* Notes that rows come from another block than the last ones, for ws_heap_table_visit. */
+void
+ws_heap_table_note(WsHeapTable *table, BlockNumber block)
+{
+	WsVisits   *v = &table->visits;
+
+	if (v->number % v->step == 0)
+	{
+		if (v->noted == WS_VISITS)
+		{
+			v->noted /= 2;
+			for (int i = 0; i < v->noted; i++)
+				v->spread[i] = v->spread[2 * i];
+			v->step *= 2;
+		}
+		if (v->number % v->step == 0)
+			v->spread[v->noted++] = block;
+	}
+	v->late[v->number++ % WS_LATE_VISITS] = block;
+	v->last = block;
+	if (v->number == LEAST_BLOCKS)
+		look(table);
 }
 
 /*

@@ -102,7 +102,6 @@ end(WsStore *store)
 {
 	HeapStore  *h = (HeapStore *) store;
 
-	ws_heap_table_look(&h->table);
 	if (h->spool != NULL)
 		h->spool->ops->end(h->spool);
 }

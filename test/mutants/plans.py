@@ -22,7 +22,7 @@ fault('an index that is read whole for few rows', FILE,
 FILE = 'plan/bound.c'
 fault('a LIMIT two levels outside is none', FILE, 'outside = limit_outside(root);', 'outside = NULL;', 'sql:plans')
 fault('a LIMIT of some of the rows', FILE,
-      'return root->simple_rel_array[relid]->baserestrictinfo == NIL && q->setOperations == NULL &&',
-      'return q->setOperations == NULL &&', 'sql:plans')
+      'root->simple_rel_array[relid]->baserestrictinfo == NIL && q->setOperations == NULL &&',
+      'q->setOperations == NULL &&', 'sql:plans')
 FILE = 'plan/paths.c'
 fault('a disabled scan dropped', FILE, 'else if (ws_costs_of_disabled(&cpath->path))', 'else if (false)', 'sql:plans')

@@ -146,6 +146,9 @@ SELECT q, wtest.uses(q)
                     'SELECT * FROM wtest.ordered ORDER BY k DESC, s, v LIMIT 10',
                     'SELECT * FROM wtest.ordered ORDER BY k DESC NULLS LAST LIMIT 10',
                     'SELECT * FROM (SELECT s, random() AS r, k FROM wtest.ordered) x WHERE r < 2 ORDER BY k DESC LIMIT 10',
+                    'SELECT * FROM (SELECT * FROM wtest.ordered OFFSET 5) x LIMIT 10',
+                    'SELECT * FROM (SELECT * FROM wtest.ordered OFFSET 0) x LIMIT 10',
+                    'SELECT * FROM (SELECT s, more, v FROM wtest.ordered UNION ALL SELECT s, v, id FROM wtest.a) x (s, m, c) ORDER BY c DESC LIMIT 10',
                     'SELECT k, count(*) FROM wtest.ordered GROUP BY k ORDER BY k DESC LIMIT 10',
                     'SELECT k, sum(more) OVER (ORDER BY k DESC) FROM wtest.ordered ORDER BY k DESC LIMIT 10']) q;
 DROP VIEW wtest.ordered;
