@@ -406,6 +406,26 @@ pg_detoast_datum_packed(struct varlena *v)
 	return v;
 }
 
+#ifdef __x86_64__
+/* The same by the processor, for which it is a tenth of the time of tests that write many blocks. */
+__attribute__((target("sse4.2")))
+static pg_crc32c
+crc32c_sse42(pg_crc32c crc, const unsigned char *p, size_t n)
+{
+	uint64		all = crc;
+	uint64		eight;
+
+	for (; n >= sizeof(eight); n -= sizeof(eight), p += sizeof(eight))
+	{
+		memcpy(&eight, p, sizeof(eight));
+		all = __builtin_ia32_crc32di(all, eight);
+	}
+	for (; n > 0; n--, p++)
+		all = __builtin_ia32_crc32qi((uint32) all, *p);
+	return (pg_crc32c) all;
+}
+#endif
+
 pg_crc32c
 server_crc32c(pg_crc32c crc, const void *data, size_t n)
 {
@@ -413,6 +433,10 @@ server_crc32c(pg_crc32c crc, const void *data, size_t n)
 	static volatile bool made = false;
 	const unsigned char *p = data;
 
+#ifdef __x86_64__
+	if (__builtin_cpu_supports("sse4.2"))
+		return crc32c_sse42(crc, p, n);
+#endif
 	if (!made)					/* by the backend, before there are helpers: server_try */
 	{
 		for (uint32 i = 0; i < 256; i++)
