@@ -17,6 +17,7 @@
  */
 #include "key/bits.h"
 
+#include "access/htup_details.h"
 #include "catalog/pg_enum.h"
 #include "port/pg_bitutils.h"
 #include "utils/catcache.h"
