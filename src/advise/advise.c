@@ -319,10 +319,8 @@ factor_at(const Advised *a, int kb)
 static bool
 stays_ours(const Advised *a, int memory)
 {
-	const Node *only = list_length(a->rows->targetlist) != 1 ? NULL :
-		(Node *) linitial_node(TargetEntry, a->rows->targetlist)->expr;
-
-	return ws_considered_with(memory, outerPlan(a->found->node->plan)->plan_rows, a->rows->plan_width, only);
+	return ws_considered_with(memory, outerPlan(a->found->node->plan)->plan_rows, a->rows->plan_width,
+							  ws_only_target(a->rows->targetlist));
 }
 
 /* The work_mem to be recommended for a sort that takes `least` for one pass; *reason is set. */

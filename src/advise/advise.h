@@ -79,6 +79,7 @@ extern Query *ws_accept_query(const char *text);
 extern void ws_reading(const char *text, void (*work) (void *arg), void *arg);
 extern QueryDesc *ws_query_begin(PlannedStmt *stmt, const char *text, bool run);
 extern void ws_query_end(QueryDesc *desc);
+extern const Node *ws_only_target(const List *targetlist);
 extern List *ws_find_sorts(QueryDesc *desc);
 
 /* ---- measure.c ---- */

@@ -266,7 +266,7 @@ search_node(PlanState *node, void *arg)
 		search->bound = WS_NO_BOUND;
 	search->outside = search->processes;
 	if (IsA(node, GatherState))
-		{
+	{
 		const Gather *gather = (const Gather *) node->plan;
 
 		search->processes = gather->single_copy ? gather->num_workers : ws_processes(gather->num_workers);
@@ -282,6 +282,13 @@ search_node(PlanState *node, void *arg)
 	search->processes = before.processes;
 	search->outside = before.outside;
 	return false;
+}
+
+/* What rows of a target list are, if they are one value: core sorts such values alone.  Else NULL. */
+const Node *
+ws_only_target(const List *targetlist)
+{
+	return list_length(targetlist) != 1 ? NULL : (Node *) linitial_node(TargetEntry, targetlist)->expr;
 }
 
 /* All sorts of a plan, from its top to its bottom: a list of WsFoundSort. */

@@ -56,9 +56,7 @@ reason_of(const WsFoundSort *found, List *notes)
 		return found->bound == WS_UNKNOWN_BOUND ? "a LIMIT that is not a constant may take few rows" :
 			psprintf("a LIMIT takes %.0f rows, which fit work_mem: PostgreSQL keeps no more than these",
 					 found->bound);
-	if (!ws_sort_considered(input->plan_rows, input->plan_width,
-							list_length(input->targetlist) != 1 ? NULL :
-							(Node *) linitial_node(TargetEntry, input->targetlist)->expr))
+	if (!ws_sort_considered(input->plan_rows, input->plan_width, ws_only_target(input->targetlist)))
 		return psprintf("%.0f rows of %d bytes are below %s, of %d kB", input->plan_rows, input->plan_width,
 						ws_threshold < 0 ? "work_mem" : "wiscsort.threshold",
 						ws_threshold < 0 ? work_mem : ws_threshold);

@@ -120,7 +120,6 @@ void
 ws_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 {
 	List	   *context = set_deparse_context_plan(es->deparse_cxt, node->ss.ps.plan, ancestors);
-
 	bool		prefix = es->verbose || ws_several_relations(es->rtable);
 
 	ws_explain_by(node, ws_sort_keys((WsSortState *) node, context, prefix), es);

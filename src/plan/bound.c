@@ -14,8 +14,8 @@
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/planner.h"
-#include "parser/parsetree.h"
 #include "optimizer/tlist.h"
+#include "parser/parsetree.h"
 
 /* Does an expression have a parameter that another node sets? */
 static bool

@@ -25,7 +25,7 @@
 /* Rows whose cache lines are asked for before they are copied. */
 #define PREFETCH_ROWS	16
 
-/* Rows, of some 100 kB at most, between two looks at whether the helper is to end. */
+/* Rows between two looks at whether the helper is to end: of large ones they are some MB. */
 #define STOP_ROWS		64
 
 /* Creates the file of all runs of rows, whose blocks have `unit` bytes.  Raises the errors of that. */

@@ -29,6 +29,8 @@ fault('workers do not know their query', FILE, 'ws_request_note_query(cscan->cus
 FILE = 'stat/track.c'
 fault('rows that travelled not counted', FILE, 'c[WS_TRAVELLED] += travels && request->allowance > 0;', '', 't:counts')
 fault('rows that were copied not counted', FILE, 'c[WS_COPIED] += request->copies;', '', 't:counts')
+fault('refused ways of reading not counted', FILE,
+      'c[WS_IO_REFUSED] += s->runs.reads.blocks > 0 && s->runs.reads.io != request->reads.io;', '', 't:counts')
 FILE = 'advise/query.c'
 fault('errors point into the outer query', FILE, 'if (error->cursorpos > 0 && error->internalquery == NULL)', 'if (false)',
       't:advise')

@@ -4,14 +4,14 @@
 import re
 
 import common
-from common import equal, healthy, rows, session
+from common import check, equal, healthy, rows, session
 
 
 def seldom():
     """Rows that travel because the page cache is used up, rows that are copied although the plan leaves them in
     their table, and blocks that are read in another way than was asked for."""
     with common.server(preload=False, shared_preload_libraries='wiscsort', max_parallel_workers_per_gather='0',
-                       plan_cache_mode='force_generic_plan') as cluster:
+                       plan_cache_mode='force_generic_plan', max_files_per_process='64') as cluster:
         common.core(cluster).execute('CREATE EXTENSION wiscsort')
         cur = session(cluster, work_mem='64kB')
         cur.execute("CREATE TABLE t AS SELECT i, hashint8(i) AS k, md5(i::text) AS m, repeat('x', 60) AS pad"
@@ -44,6 +44,11 @@ def seldom():
             was = re.search(r'I/O Method: (\S+)', plan).group(1)
             refused += was != (method if method != 'auto' else 'libaio')
             equal(counted()[2], refused, '%s was %s' % (method, was))
+        cur.execute("SET wiscsort.io_method = 'io_uring'; SET work_mem = '256kB'; BEGIN")
+        for n in range(30):             # more than there are descriptors for
+            cur.execute('DECLARE c%d CURSOR FOR SELECT * FROM t ORDER BY m; FETCH 1000 FROM c%d' % (n, n))
+        cur.execute('COMMIT')
+        check(counted()[2] > refused, 'some had no descriptor for a ring', counted())
         healthy(cluster, 'seldom')
 
 
