@@ -334,6 +334,24 @@ ws_explain_one_query(Query *query, int options, IntoClause *into, ExplainState *
 }
 #endif
 
+/*
+ * From 18 on extensions may add options to EXPLAIN, and lines to its nodes.  ws_explain_flag tells whether
+ * EXPLAIN has the option WISCSORT.
+ */
+#if PG_VERSION_NUM >= 180000
+#define WS_EXPLAIN_OPTIONS
+#define WS_EXPLAIN_ID	GetExplainExtensionId("wiscsort")
+#define ws_explain_flag(es)		(GetExplainExtensionState((es), WS_EXPLAIN_ID) != NULL)
+#else
+#define ws_explain_flag(es)		false
+#endif
+#if PG_VERSION_NUM >= 190000
+#define ws_register_explain_option(name, handler) \
+	RegisterExtensionExplainOption((name), (handler), GUCCheckBooleanExplainOption)
+#else
+#define ws_register_explain_option(name, handler) RegisterExtensionExplainOption((name), (handler))
+#endif
+
 /* Does a range table have several relations, so that EXPLAIN says which a column is of?  GROUP BY is none. */
 static inline bool
 ws_several_relations(const List *rtable)

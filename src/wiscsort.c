@@ -12,6 +12,7 @@
 
 #include "guc.h"
 
+#include "advise/advise.h"
 #include "commands/extension.h"
 #include "exec/exec.h"
 #include "fmgr.h"
@@ -37,6 +38,7 @@ _PG_init(void)
 	ws_define_settings();
 	ws_register_node();
 	ws_install_planner_hooks();
+	ws_install_explain_option();
 	ws_install_left_hooks();
 	ws_stat_install();
 }

@@ -111,7 +111,7 @@ estimate(WsFoundSort *found)
 	else
 		r = request_of(found);
 	ws_request_resolve(r, rel);
-	if (found->processes > 1)
+	if (!found->threads)
 		r->threads.read = r->threads.sort = r->threads.write = 0;
 	spec = ws_keyspec_create(desc, r->ncols, r->attnos, r->sortops, r->collations, r->nulls_first,
 							 r->notnull);
@@ -427,7 +427,7 @@ advise(void *arg)
 	if (run)
 		ws_measure_begin();
 	desc = ws_query_begin(stmt, text, run);
-	foreach(lc, ws_find_sorts(desc))
+	foreach(lc, ws_find_sorts(desc->plannedstmt, desc->planstate))
 		sorts = lappend(sorts, estimate(lfirst(lc)));
 	if (run)
 	{

@@ -73,6 +73,7 @@ typedef struct WsFoundSort
 	bool	   *nulls_first;
 	double		bound;			/* rows that a LIMIT above takes, or WS_NO_BOUND */
 	int			processes;		/* that have a part of the input each */
+	bool		threads;		/* it may have helper threads: nothing in the plan is parallel */
 } WsFoundSort;
 
 extern Query *ws_accept_query(const char *text);
@@ -80,7 +81,10 @@ extern void ws_reading(const char *text, void (*work) (void *arg), void *arg);
 extern QueryDesc *ws_query_begin(PlannedStmt *stmt, const char *text, bool run);
 extern void ws_query_end(QueryDesc *desc);
 extern const Node *ws_only_target(const List *targetlist);
-extern List *ws_find_sorts(QueryDesc *desc);
+extern List *ws_find_sorts(PlannedStmt *stmt, PlanState *top);
+
+/* ---- reasons.c ---- */
+extern const char *ws_reason(const WsFoundSort *found, bool planned, List *notes);
 
 /* ---- measure.c ---- */
 
@@ -125,5 +129,8 @@ extern bool ws_try_sorts(const WsMeasured *measured, const WsFoundSort *found, c
 extern List *ws_split_libraries(const char *list);
 extern bool ws_names_wiscsort(const char *list);
 extern bool ws_new_sessions_load(void);
+
+/* ---- option.c ---- */
+extern void ws_install_explain_option(void);
 
 #endif							/* WS_ADVISE_H */

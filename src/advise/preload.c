@@ -126,7 +126,7 @@ cluster_list(MemoryContext context)
 	if (list == NULL)
 		list = cluster_list_here(context);
 	if (list == NULL)
-		list = one_value("SELECT setting FROM pg_file_settings WHERE name = '" SETTING "' AND applied"
+		list = one_value("SELECT setting FROM pg_file_settings WHERE name = '" SETTING "' AND error IS NULL"
 						 " ORDER BY seqno DESC", context);
 	return list != NULL ? list : MemoryContextStrdup(context, "");
 }

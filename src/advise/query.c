@@ -15,6 +15,8 @@
 #include "exec/exec.h"
 #include "executor/executor.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
 #include "parser/parser.h"
 #include "tcop/tcopprot.h"
 #include "utils/resowner.h"
@@ -148,13 +150,22 @@ typedef struct Search
 {
 	List	   *deparse;
 	bool		prefix;
+	bool		parallel;		/* the plan has parallel workers, somewhere */
 	List	   *ancestors;
 	const PlanState *parent;
 	double		bound;
+	const Limit *limit;			/* that it is of */
 	int			processes;
 	int			outside;		/* the same of the node above */
 	List	   *found;
 } Search;
+
+/* Is there something in a clause that the planner has no number for? */
+static bool
+is_unforeseen(Node *clause)
+{
+	return contain_volatile_functions(clause) || contain_subplans(clause);
+}
 
 /* How many rows a LIMIT takes of a sort. */
 static double
@@ -165,8 +176,10 @@ limit_of(const Limit *limit)
 	if (limit->limitOption == LIMIT_OPTION_WITH_TIES)
 		return WS_NO_BOUND;
 	bound = ws_limit_bound(limit->limitCount, limit->limitOffset, false);
-	/* of clauses that are evaluated anew, what the planner expects counts */
-	return bound == WS_UNTOLD_BOUND ? Max(limit->plan.plan_rows, 1.0) : bound;
+	/* of clauses that are evaluated anew, what the planner expects counts, if it expects something */
+	if (bound == WS_UNTOLD_BOUND && !is_unforeseen(limit->limitCount) && !is_unforeseen(limit->limitOffset))
+		return Max(limit->plan.plan_rows, 1.0);
+	return bound;
 }
 
 static void
@@ -181,6 +194,7 @@ add_sort(Search *search, PlanState *node, WsSortNode kind)
 	found->kind = kind;
 	found->bound = search->bound;
 	found->processes = search->processes;
+	found->threads = !search->parallel;
 	if (kind == WS_NODE_OURS)
 	{
 		const WsRequest *r = ((WsSortState *) node)->request;
@@ -261,7 +275,10 @@ search_node(PlanState *node, void *arg)
 		add_sort(search, node, WS_NODE_OURS);
 
 	if (IsA(node, LimitState))
-		search->bound = limit_of((const Limit *) node->plan);
+	{
+		search->limit = (const Limit *) node->plan;
+		search->bound = limit_of(search->limit);
+	}
 	else if (!passes_bound(node))
 		search->bound = WS_NO_BOUND;
 	search->outside = search->processes;
@@ -273,12 +290,16 @@ search_node(PlanState *node, void *arg)
 	}
 	else if (IsA(node, GatherMergeState))
 		search->processes = ws_processes(((const GatherMerge *) node->plan)->num_workers);
+	if ((IsA(node, GatherState) || IsA(node, GatherMergeState)) && search->bound == WS_UNKNOWN_BOUND &&
+		!ws_limit_told(search->limit->limitCount, search->limit->limitOffset, true))
+		search->bound = WS_UNTOLD_BOUND;
 	search->parent = node;
 	search->ancestors = lcons(node->plan, search->ancestors);
 	(void) planstate_tree_walker(node, search_node, search);
 	search->ancestors = list_delete_first(search->ancestors);
 	search->parent = before.parent;
 	search->bound = before.bound;
+	search->limit = before.limit;
 	search->processes = before.processes;
 	search->outside = before.outside;
 	return false;
@@ -293,15 +314,16 @@ ws_only_target(const List *targetlist)
 
 /* All sorts of a plan, from its top to its bottom: a list of WsFoundSort. */
 List *
-ws_find_sorts(QueryDesc *desc)
+ws_find_sorts(PlannedStmt *stmt, PlanState *top)
 {
-	List	   *rtable = desc->plannedstmt->rtable;
+	List	   *rtable = stmt->rtable;
 	Bitmapset  *all = bms_add_range(NULL, 1, list_length(rtable));
-	Search		search = {.bound = WS_NO_BOUND, .processes = 1, .outside = 1};
+	Search		search = {.parallel = stmt->parallelModeNeeded, .bound = WS_NO_BOUND, .processes = 1,
+						  .outside = 1};
 
-	search.deparse = deparse_context_for_plan_tree(desc->plannedstmt,
+	search.deparse = deparse_context_for_plan_tree(stmt,
 												   select_rtable_names_for_explain(rtable, all));
 	search.prefix = ws_several_relations(rtable);
-	(void) search_node(desc->planstate, &search);
+	(void) search_node(top, &search);
 	return search.found;
 }

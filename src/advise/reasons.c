@@ -40,20 +40,25 @@ noted(const WsFoundSort *found, List *notes)
 	return NULL;
 }
 
-/* Why core has this sort. */
-static char *
-reason_of(const WsFoundSort *found, List *notes)
+/*
+ * Why a sort is whose it is: of a WiscSort why its rows wait where they do.  `notes` are those of its
+ * planning, if `planned`; else it was planned before, and what only the planner knew is not known any more.
+ */
+const char *
+ws_reason(const WsFoundSort *found, bool planned, List *notes)
 {
 	const Plan *input = outerPlan(found->node->plan);
-	char	   *reason;
+	const char *reason;
 
+	if (found->kind == WS_NODE_OURS)
+		return ws_store_choice((const WsSortState *) found->node);
 	if (!ws_enable)
 		return "wiscsort.enable is off";
 	if (!enable_sort)
 		return "enable_sort is off";
 	if (ws_bound_is_cores(found->bound, found->sortops[0], found->collations[0], input->plan_rows,
 						  input->plan_width))
-		return found->bound == WS_UNKNOWN_BOUND ? "a LIMIT that is not a constant may take few rows" :
+		return found->bound <= 0 ? "a LIMIT that is not a constant may take few rows" :
 			psprintf("a LIMIT takes %.0f rows, which fit work_mem: PostgreSQL keeps no more than these",
 					 found->bound);
 	if (!ws_sort_considered(input->plan_rows, input->plan_width, ws_only_target(input->targetlist)))
@@ -63,6 +68,8 @@ reason_of(const WsFoundSort *found, List *notes)
 	reason = noted(found, notes);
 	if (reason != NULL)
 		return reason;
+	if (!planned)
+		return "its plan was made before";
 	if (found->kind == WS_NODE_INCREMENTAL)
 		return "rows come in the order of the first keys, and that costs less";
 	return "the planner adds this sort after it has chosen the plan";
@@ -87,19 +94,17 @@ explain(void *arg)
 	ListCell   *lc;
 	int			number = 0;
 
-	foreach(lc, ws_find_sorts(desc))
+	foreach(lc, ws_find_sorts(desc->plannedstmt, desc->planstate))
 	{
 		const WsFoundSort *found = lfirst(lc);
-		bool		ours = found->kind == WS_NODE_OURS;
 		Datum		values[5];
 		bool		nulls[5] = {0};
 
 		values[0] = Int32GetDatum(++number);
 		values[1] = CStringGetTextDatum(kinds[found->kind]);
 		values[2] = CStringGetTextDatum(found->keys);
-		values[3] = CStringGetTextDatum(ours ? "WiscSort" : "PostgreSQL");
-		values[4] = CStringGetTextDatum(ours ? ((WsSortState *) found->node)->request->why :
-										reason_of(found, notes));
+		values[3] = CStringGetTextDatum(found->kind == WS_NODE_OURS ? "WiscSort" : "PostgreSQL");
+		values[4] = CStringGetTextDatum(ws_reason(found, true, notes));
 		tuplestore_putvalues(question->result->setResult, question->result->setDesc, values, nulls);
 	}
 	ws_query_end(desc);

@@ -56,6 +56,7 @@ extern void ws_register_node(void);
 extern List *ws_sort_key_names(const Plan *input, int ncols, const AttrNumber *attnos, const Oid *sortops,
 							   const Oid *collations, const bool *nulls_first, List *context, bool prefix);
 extern List *ws_sort_keys(WsSortState *state, List *context, bool prefix);
+extern const char *ws_store_choice(const WsSortState *state);
 extern void ws_explain(CustomScanState *node, List *ancestors, ExplainState *es);
 extern void ws_explain_by(CustomScanState *node, List *keys, ExplainState *es);
 

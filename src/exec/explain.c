@@ -115,6 +115,14 @@ show_learnt(const WsLearnt *learnt, ExplainState *es)
 		ExplainPropertyInteger("Coded Beginnings", NULL, learnt->beginnings, es);
 }
 
+/* Why the rows of a node wait where they do. */
+const char *
+ws_store_choice(const WsSortState *state)
+{
+	return state->request->copies ? "memory does not hold the table, unlike when the plan was made" :
+		state->request->why;
+}
+
 /* ExplainCustomScan callback. */
 void
 ws_explain(CustomScanState *node, List *ancestors, ExplainState *es)
@@ -134,8 +142,7 @@ ws_explain_by(CustomScanState *node, List *keys, ExplainState *es)
 
 	ExplainPropertyList("Sort Key", keys, es);
 	if (es->verbose)
-		ExplainPropertyText("Record Store Choice", !state->request->copies ? state->request->why :
-							"memory does not hold the table, unlike when the plan was made", es);
+		ExplainPropertyText("Record Store Choice", ws_store_choice(state), es);
 	if (es->verbose && state->request->ties != WS_TIES_NONE && !state->request->copies)
 		ExplainPropertyText("Tie Keys", state->request->ties == WS_TIES_SPOOL ? "spool" :
 							es->analyze && s->store.ties_spooled ? "table, then spool" : "table", es);

@@ -16,9 +16,12 @@
 #include "exec/request.h"
 
 #include "access/htup_details.h"
+#include "access/reloptions.h"
 #include "access/sysattr.h"
 #include "access/transam.h"
 #include "access/xact.h"
+#include "catalog/pg_tablespace.h"
+#include "commands/tablespace.h"
 #include "guc.h"
 #include "index/index.h"
 #include "key/key.h"
@@ -42,6 +45,9 @@
 
 /* Rows that need not be copied are, if that stays below so much of what limits there are. */
 #define LIMIT_SHARE			0.5
+
+/* The same of a spool: rows that become runs on the way are there twice, and have entries. */
+#define LIMIT_FOR_SPOOL		0.33
 
 /* Of a file of runs of rows so many times as much may stay in the page cache: what goes is read in order. */
 #define STAYS				3
@@ -338,6 +344,18 @@ cache_found(int sharers, int64 still, const char **bound)
 	return Min(setting, memory) / sharers;
 }
 
+/* Lowers an allowance to the part of a limit on temporary files, in kB, that a spool may have; -1: none. */
+static void
+heed_limit(int64 *allowance, int limit, const char *name, const char **bound)
+{
+	int64		most = (int64) (LIMIT_FOR_SPOOL * 1024 * limit);
+
+	if (limit < 0 || *allowance <= most)
+		return;
+	*allowance = most;
+	*bound = name;
+}
+
 /*
  * The bytes that a spool's file may have: of an input with more, all rows travel inside runs.  What was found
  * `still` microseconds ago, or later, holds.  *bound is set to what it comes from, or to NULL if the setting
@@ -346,12 +364,51 @@ cache_found(int sharers, int64 still, const char **bound)
 int64
 ws_spool_allowance(int sharers, int64 still, const char **bound)
 {
+	int64		allowance;
+
 	*bound = NULL;
 	if (ws_record_store == WS_STORE_SPOOL || ws_record_store == WS_STORE_HEAP)
 		return PG_INT64_MAX;
 	if (ws_record_store == WS_STORE_INLINE)
 		return 0;
-	return cache_found(sharers, still, bound);
+	allowance = cache_found(sharers, still, bound);
+	heed_limit(&allowance, temp_file_limit, "temp_file_limit", bound);
+	heed_limit(&allowance, ws_max_temp, "wiscsort.max_temp", bound);
+	return allowance;
+}
+
+/*
+ * Is random reading as cheap as sequential in a tablespace, by its own options, as on persistent memory?
+ * The server's random_page_cost does not say that: many set it to 1 for SSDs, and there a row that is read
+ * for itself still costs far more than one in memory.
+ */
+bool
+ws_needs_no_cache(Oid tablespace)
+{
+	Oid			place = OidIsValid(tablespace) ? tablespace : MyDatabaseTableSpace;
+	double		random_page;
+	double		seq_page;
+	HeapTuple	tuple;
+	Datum		datum;
+	bool		missing;
+	bool		own = false;
+
+	get_tablespace_page_costs(place, &random_page, &seq_page);
+	if (random_page > seq_page)
+		return false;
+	tuple = SearchSysCache1(TABLESPACEOID, ObjectIdGetDatum(place));
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	datum = SysCacheGetAttr(TABLESPACEOID, tuple, Anum_pg_tablespace_spcoptions, &missing);
+	if (!missing)
+	{
+		TableSpaceOpts *options = (TableSpaceOpts *) tablespace_reloptions(datum, false);
+
+		own = options->random_page_cost >= 0 || options->seq_page_cost >= 0;
+		pfree(options);
+	}
+	ReleaseSysCache(tuple);
+	return own;
 }
 
 /*
@@ -362,14 +419,9 @@ static bool
 has_outgrown_memory(const WsRequest *r, Relation rel)
 {
 	double		bytes = (double) RelationGetNumberOfBlocks(rel) * BLCKSZ;
-	double		random_page;
-	double		seq_page;
 
-	if (ws_record_store != WS_STORE_AUTO || ws_debug_force || bytes <= WS_CACHE_SHARE * (double) r->cache)
-		return false;
-	/* who says that it does not matter is believed */
-	get_tablespace_page_costs(rel->rd_rel->reltablespace, &random_page, &seq_page);
-	return random_page > seq_page;
+	return ws_record_store == WS_STORE_AUTO && !ws_debug_force &&
+		bytes > WS_CACHE_SHARE * (double) r->cache && !ws_needs_no_cache(rel->rd_rel->reltablespace);
 }
 
 /* Do so many bytes of temporary files stay well below what limits there are? */

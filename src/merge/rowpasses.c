@@ -149,7 +149,7 @@ ws_rows_merge(WsPasses *p, int n, int level, bool any_order)
 	Size		bytes = 0;
 
 	for (int i = 0; i < n; i++)
-		bytes += (Size) f->runs[i].units * f->row_block;
+		bytes += (Size) f->runs[i].units * WS_ROWS_UNIT;
 	return ws_rows_write_merged(p, merge, bytes, level, any_order);
 }
 

@@ -232,6 +232,7 @@ ws_query_bound(PlannerInfo *root, bool parallel)
 		parse->hasAggs || parse->hasWindowFuncs || parse->hasTargetSRFs)
 		return WS_NO_BOUND;
 	bound = parse->limitCount == NULL ? ws_inherited_bound(root) :
+		parse->limitOption == LIMIT_OPTION_WITH_TIES ? WS_NO_BOUND :
 		root->limit_tuples > 0 ? root->limit_tuples :
 		ws_limit_told(parse->limitCount, parse->limitOffset, false) ? WS_UNKNOWN_BOUND : WS_UNTOLD_BOUND;
 	return parallel ? ws_bound_in_worker(root, bound) : bound;

@@ -95,6 +95,7 @@ typedef struct WsNote
 extern void ws_note_left(const char *reason, double rows, const List *pathkeys);
 extern void ws_note_costs(Cost cost, const Path *sort, double rows);
 extern PlannedStmt *ws_plan_with_notes(Query *query, const char *text, List **notes);
+extern bool ws_notes_of(const ExplainState *es, List **notes);
 extern bool ws_note_planning(const Query *query);
 extern void ws_note_planned(const Query *query, const PlannedStmt *stmt, bool before);
 extern void ws_install_why_hooks(void);

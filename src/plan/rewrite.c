@@ -250,6 +250,36 @@ limit_bound(const Rewrite *rw, LimitPath *limit)
 }
 
 /*
+ * Core prices the sort below FETCH FIRST ... WITH TIES as one that keeps so many rows.  It does not: no sort
+ * is told of that LIMIT, so that all rows are sorted.  Returns what is saved by that: less than nothing.
+ */
+static WsSaved
+price_in_full(const Rewrite *rw, Path **path)
+{
+	Path	   *p = *path;
+	WsSaved		saved = {0, 0};
+
+	if (IsA(p, SortPath))
+	{
+		Path	   *input = ((SortPath *) p)->subpath;
+		SortPath   *full = create_sort_path(rw->root, p->parent, input, p->pathkeys, -1.0);
+
+		full->path.pathtarget = p->pathtarget;
+		saved.startup = p->startup_cost - full->path.startup_cost;
+		saved.total = p->total_cost - full->path.total_cost;
+		*path = (Path *) full;
+		return saved;
+	}
+	if (IsA(p, ProjectionPath))
+		saved = price_in_full(rw, &((ProjectionPath *) p)->subpath);
+	else if (IsA(p, GatherMergePath))
+		saved = price_in_full(rw, &((GatherMergePath *) p)->subpath);
+	p->startup_cost -= saved.startup;
+	p->total_cost -= saved.total;
+	return saved;
+}
+
+/*
  * Replaces sorts in the tree under *path, which itself may be replaced.
  * `bound` is how many rows a LIMIT above will ask it for.
  */
@@ -313,8 +343,17 @@ rewrite(Rewrite *rw, Path **path, double bound)
 			rewrite_merge_append(rw, (MergeAppendPath *) p, bound);
 			break;
 		case T_LimitPath:
-			rewrite(rw, &((LimitPath *) p)->subpath, limit_bound(rw, (LimitPath *) p));
-			break;
+			{
+				LimitPath  *limit = (LimitPath *) p;
+				WsSaved		less = {0, 0};
+
+				if (limit->limitOption == LIMIT_OPTION_WITH_TIES)
+					less = price_in_full(rw, &limit->subpath);
+				rewrite(rw, &limit->subpath, limit_bound(rw, limit));
+				rw->saved.startup += less.startup;
+				rw->saved.total += less.total;
+				break;
+			}
 		case T_GatherPath:
 			rewrite(rw, &((GatherPath *) p)->subpath, ws_bound_in_worker(rw->root, bound));
 			break;

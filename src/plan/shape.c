@@ -356,8 +356,6 @@ const char *
 ws_table_refusal(PlannerInfo *root, const Path *input, List *pathkeys, WsTieKeys ties, const RelOptInfo *rel,
 				 Oid relid)
 {
-	double		random_page;
-	double		seq_page;
 	WsShape		s;
 
 	if (ws_debug_force)
@@ -365,9 +363,7 @@ ws_table_refusal(PlannerInfo *root, const Path *input, List *pathkeys, WsTieKeys
 	s = heap_shape(root, input, pathkeys, ties, rel, relid);
 	if (!s.asked && s.spool > MOST_TIE_KEYS * s.rows * s.row)
 		return psprintf("keys for ties would take %.0f bytes a row, the row %.0f", s.spool / s.rows, s.row);
-	/* on persistent memory, and where random reads are said to be as cheap, no cache is needed */
-	get_tablespace_page_costs(rel->reltablespace, &random_page, &seq_page);
-	if (random_page <= seq_page)
+	if (ws_needs_no_cache(rel->reltablespace))
 		s.table = 0;
 	return cache_refusal(&s);
 }

@@ -10,7 +10,8 @@
  *
  * wiscsort.why() (advise/reasons.c) has a query planned by itself, and gets a list of notes, each with the
  * rows and the number of keys of the sort that it is about.  They have the costs of sorts, too, that lost by
- * them.
+ * them.  From 18 on EXPLAIN has an option WISCSORT, which wants the same list, and says it beside each sort
+ * (advise/option.c).
  *-------------------------------------------------------------------------
  */
 #include "plan/plan.h"
@@ -31,7 +32,8 @@ typedef struct Explained
 	bool		planning;		/* this one, and nothing that its planning has planned */
 	const PlannedStmt *stmt;	/* NULL until it has been planned */
 	StringInfoData reasons;
-	List	   *notes;			/* of WsNote; only those that why() asks for */
+	bool		listed;			/* notes are wanted, too */
+	List	   *notes;			/* of WsNote */
 } Explained;
 
 static Explained *explained = NULL;
@@ -39,7 +41,7 @@ static Explained *explained = NULL;
 static ExplainOneQuery_hook_type next_explain_hook = NULL;
 static ExecutorEnd_hook_type next_end_hook = NULL;
 
-/* Adds a note, if why() is asking. */
+/* Adds to the list of notes. */
 static void
 add_note(const char *reason, double rows, const List *pathkeys, bool cost)
 {
@@ -60,7 +62,7 @@ ws_note_left(const char *reason, double rows, const List *pathkeys)
 {
 	if (explained == NULL || !explained->planning)
 		return;
-	if (explained->es == NULL)
+	if (explained->listed)
 		add_note(reason, rows, pathkeys, false);
 	if (strstr(explained->reasons.data, reason) != NULL)
 		return;
@@ -69,11 +71,11 @@ ws_note_left(const char *reason, double rows, const List *pathkeys)
 	appendStringInfoString(&explained->reasons, reason);
 }
 
-/* Notes what a WiscSort of `rows` rows costs, and what core's `sort` of these does, if why() is asking. */
+/* Notes what a WiscSort of `rows` rows costs, and what core's `sort` of these does, if a list is wanted. */
 void
 ws_note_costs(Cost cost, const Path *sort, double rows)
 {
-	if (explained == NULL || !explained->planning || explained->es != NULL)
+	if (explained == NULL || !explained->planning || !explained->listed)
 		return;
 	add_note(psprintf("estimated cost %.0f, of WiscSort %.0f", sort->total_cost, cost), rows, sort->pathkeys,
 			 true);
@@ -114,7 +116,7 @@ has_sort(PlanState *node, void *arg)
 static void
 end_execution(QueryDesc *desc)
 {
-	if (explained != NULL && explained->es != NULL && desc->plannedstmt == explained->stmt &&
+	if (explained != NULL && !explained->listed && desc->plannedstmt == explained->stmt &&
 		explained->reasons.len > 0 &&
 		has_sort(desc->planstate, NULL))
 		ExplainPropertyText("WiscSort", psprintf("left to core: %s", explained->reasons.data),
@@ -129,10 +131,10 @@ static void
 explain_query(Query *query, int options, IntoClause *into, ExplainState *es,
 			  const char *text, ParamListInfo params, QueryEnvironment *env)
 {
-	Explained	this = {.outer = explained, .es = es, .query = query};
+	Explained	this = {.outer = explained, .es = es, .query = query, .listed = ws_explain_flag(es)};
 
 	initStringInfo(&this.reasons);
-	explained = es->verbose ? &this : NULL;
+	explained = es->verbose || this.listed ? &this : NULL;
 	PG_TRY();
 	{
 		if (next_explain_hook != NULL)
@@ -147,11 +149,21 @@ explain_query(Query *query, int options, IntoClause *into, ExplainState *es,
 	PG_END_TRY();
 }
 
+/* The list of notes of the statement that `es` explains; false if its plan was made before. */
+bool
+ws_notes_of(const ExplainState *es, List **notes)
+{
+	bool		known = explained != NULL && explained->es == es && explained->stmt == es->pstmt;
+
+	*notes = known ? explained->notes : NIL;
+	return known;
+}
+
 /* Plans a query as pg_plan_query does; *notes is set to a list of WsNote. */
 PlannedStmt *
 ws_plan_with_notes(Query *query, const char *text, List **notes)
 {
-	Explained	this = {.outer = explained, .query = query};
+	Explained	this = {.outer = explained, .query = query, .listed = true};
 	PlannedStmt *stmt;
 
 	initStringInfo(&this.reasons);

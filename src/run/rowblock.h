@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  * rowblock.h - the bytes of a run of rows on disk, and how they are checked.
  *
- * A run of rows is a sequence of blocks, each of `block size` bytes, or of several times that if one row
- * is larger than a block:
+ * A run of rows is a sequence of blocks, each of `block size` bytes at most, in units of 4 kB, or of more if
+ * one row is larger than that:
  *
  *	header		48 bytes: CRC, magic, version, entries, number of the run, number of the block, its bytes,
  *				and where the next block begins, or something less than that
@@ -71,11 +71,13 @@ ws_rowblock_describe(WsRowBlock *b, uint32 nentries, uint32 run, uint32 block, u
 }
 
 /*
- * What is wrong with a block's header, as a sentence, or NULL.  `most`: bytes that the largest block of its
- * run has.  After that the header says how much there is to be read.
+ * What is wrong with a block's header, as a sentence, or NULL.  `read` bytes of it are there, which is all
+ * unless it is larger than `block_size`; `most`: bytes that the largest block of its run has.  After that the
+ * header says how much there is to be read.
  */
 static inline const char *
-ws_rowblock_check_header(const WsRowBlock *b, uint64 block_size, uint64 most, uint32 run, uint32 block)
+ws_rowblock_check_header(const WsRowBlock *b, uint64 read, uint64 block_size, uint64 most, uint32 run,
+						 uint32 block)
 {
 	if (b->magic != WS_ROWS_MAGIC)
 		return "A block of rows in it does not start with its magic number.";
@@ -83,7 +85,7 @@ ws_rowblock_check_header(const WsRowBlock *b, uint64 block_size, uint64 most, ui
 		return "A block of rows in it has another format version.";
 	if (b->run != run || b->block != block)
 		return "It holds another block of rows than was written there.";
-	if (b->bytes > most || b->bytes == 0 || b->bytes % block_size != 0 || b->nentries == 0 ||
+	if (b->bytes > most || b->bytes < read || (b->bytes > read && read < block_size) || b->nentries == 0 ||
 		b->bytes < sizeof(WsRowBlock) + (uint64) b->nentries * sizeof(WsEntry))
 		return "The header of a block of rows in it makes no sense.";
 	return NULL;

@@ -20,12 +20,15 @@
  * Reading raises nothing, so that helpers can do it: what was met stays until ws_rows_in_raise.
  *
  * Memory: the buffers, which the caller lends; 8 bytes a block for the order, and 16 more while it is being
- * sorted, before there are buffers; for runs with a row that is larger than a block, as much as that.
+ * sorted, before there are buffers; for a row that is larger than a block, as much as that while it is in
+ * use.
  * On error: ERRCODE_DATA_CORRUPTED with the file's name and the block for one that is short or fails a check;
  * otherwise the error of the system call.
  *-------------------------------------------------------------------------
  */
 #include "run/run.h"
+
+#include <sys/mman.h>
 
 #include "portability/instr_time.h"
 #include "utils/memutils.h"
@@ -50,7 +53,9 @@ typedef struct Run
 	uint32		block;			/* number of the next one */
 	uint32		ordered;		/* blocks of the read order so far, the first included */
 	uint32	   *units;			/* where its blocks are, one by one */
+	uint8	   *lengths;		/* units that are read of each into a buffer, less 1 */
 	char	   *large;			/* for blocks that are larger than a buffer, or NULL */
+	Size		in_large;		/* bytes of the one that is there */
 	int			error;			/* of a read, or 0 */
 	const char *wrong;			/* what a check found in block number `block`, or NULL */
 	Size		wrong_bytes;	/* that it has looked at */
@@ -64,6 +69,9 @@ struct WsRowsIn
 	bool		recycle;		/* blocks that have been read make room for others */
 	WsMergeRead method;
 	Size		counted;		/* bytes, in the file's account */
+	Size		large;			/* bytes of large blocks now */
+	Size		large_most;		/* and at most, of which so many are counted: */
+	Size		large_counted;
 	Run		   *runs;
 	int			nruns;
 	Slot	   *free;
@@ -131,6 +139,7 @@ make_order(WsRowsIn *in, const WsRun *runs, const WsBlockStart *starts, uint32 n
 			continue;
 		/* counted here for once */
 		r->units[r->ordered] = starts[i].unit;
+		r->lengths[r->ordered] = starts[i].units_less_1;
 		if (r->ordered++ == 0)
 			continue;
 		mine[n] = starts[i];
@@ -149,7 +158,7 @@ make_order(WsRowsIn *in, const WsRun *runs, const WsBlockStart *starts, uint32 n
 		in->runs[i].ordered = 1;
 	}
 	in->norder = n;
-	in->counted += (blocks + n) * sizeof(uint32);
+	in->counted += (blocks + n) * sizeof(uint32) + blocks;
 	pfree(mine);
 	pfree(by_number);
 }
@@ -164,8 +173,8 @@ submit_block(WsRowsIn *in, Run *r, uint32 block)
 	b->next = NULL;
 	b->arrived = false;
 	b->read.file = r->run.file;
-	b->read.offset = (int64) r->units[block] * r->run.block_size;
-	b->read.bytes = r->run.block_size;
+	b->read.offset = (int64) r->units[block] * WS_ROWS_UNIT;
+	b->read.bytes = (r->lengths[block] + 1) * WS_ROWS_UNIT;
 	if (r->first == NULL)
 		r->first = b;
 	else
@@ -236,14 +245,11 @@ ws_rows_in_create(WsReader *reader, const WsRowSource *source, WsRowFile *home, 
 	{
 		in->runs[i].run = runs[i];
 		in->runs[i].units = MemoryContextAllocHuge(CurrentMemoryContext, runs[i].blocks * sizeof(uint32));
+		in->runs[i].lengths = MemoryContextAllocHuge(CurrentMemoryContext, runs[i].blocks);
 		if (runs[i].largest > runs[i].block_size)
-		{
-			Size		bytes = runs[i].largest + WS_IO_ALIGN;
-
 			in->runs[i].large = (char *)
-				TYPEALIGN(WS_IO_ALIGN, MemoryContextAllocHuge(CurrentMemoryContext, bytes));
-			in->counted += bytes;
-		}
+				TYPEALIGN(WS_IO_ALIGN, MemoryContextAllocHuge(CurrentMemoryContext,
+															  runs[i].largest + WS_IO_ALIGN));
 	}
 	make_order(in, runs, starts, nstarts);
 	ws_account_add(home->account, in->counted);
@@ -316,6 +322,9 @@ read_rest(WsRowsIn *in, Run *r, Slot *b, uint64 bytes)
 {
 	Slot		rest = {.read = b->read};
 
+	r->in_large = bytes;
+	in->large += bytes;
+	in->large_most = Max(in->large_most, in->large);
 	memcpy(r->large, b->read.data, r->run.block_size);
 	rest.read.offset += r->run.block_size;
 	rest.read.bytes = bytes - r->run.block_size;
@@ -360,7 +369,8 @@ enter_block(WsRowsIn *in, int run, Slot *b)
 	if (r->error != 0)
 		return NULL;
 	r->wrong_bytes = b->read.bytes;
-	r->wrong = ws_rowblock_check_header(block, r->run.block_size, r->run.largest, r->run.number, r->block);
+	r->wrong = ws_rowblock_check_header(block, b->read.bytes, r->run.block_size, r->run.largest,
+										r->run.number, r->block);
 	if (r->wrong == NULL && block->bytes > b->read.bytes)
 	{
 		r->wrong_bytes = block->bytes;
@@ -376,12 +386,18 @@ enter_block(WsRowsIn *in, int run, Slot *b)
 	return r->wrong == NULL ? block : NULL;
 }
 
-/* Gives the buffer that a run has used up back. */
+/* Gives back what a run has used up: its buffer, and the memory of a large row. */
 static void
 release_block(WsRowsIn *in, Run *r)
 {
 	if (r->current == NULL)
 		return;
+	if (r->in_large > 0)
+	{
+		(void) madvise(r->large, r->in_large, MADV_DONTNEED);
+		in->large -= r->in_large;
+		r->in_large = 0;
+	}
 	r->current->next = in->free;
 	in->free = r->current;
 	r->current = NULL;
@@ -417,7 +433,7 @@ ws_rows_in_next(WsRowsIn *in, int run, Size *n, WsEntry *following)
 		return NULL;
 	}
 	if (in->recycle)
-		ws_rowfile_free(in->home, r->units[r->block], (uint32) (block->bytes / r->run.block_size));
+		ws_rowfile_free(in->home, r->units[r->block], (uint32) (block->bytes / WS_ROWS_UNIT));
 	r->block++;
 	*n = block->nentries;
 	*following = r->block == r->run.blocks ? WS_ENTRY_MAX : block->next;
@@ -461,9 +477,14 @@ ws_rows_in_seek(WsRowsIn *in, int run, uint32 block)
 
 /* Raises what was met in reading, if anything was, and counts what was read.  In the backend. */
 void
-ws_rows_in_raise(const WsRowsIn *in)
+ws_rows_in_raise(WsRowsIn *in)
 {
 	ws_reader_count(in->reader);
+	if (in->large_most > in->large_counted)
+	{
+		ws_account_add(in->home->account, in->large_most - in->large_counted);
+		in->large_counted = in->large_most;
+	}
 	for (int i = 0; in->reader->failed && i < in->nruns; i++)
 	{
 		const Run  *r = &in->runs[i];
@@ -473,7 +494,7 @@ ws_rows_in_raise(const WsRowsIn *in)
 		if (r->error == 0 && r->wrong == NULL)
 			continue;
 		/* the block that was entered last: a run goes no further */
-		offset = (int64) r->units[r->block] * (int64) r->run.block_size;
+		offset = (int64) r->units[r->block] * WS_ROWS_UNIT;
 		snprintf(part, sizeof(part), "block %u of run %u", r->block, r->run.number);
 		if (r->error != 0)
 			ws_file_read_failed(in->reader->files, r->run.file, r->error, offset, part);
@@ -491,6 +512,6 @@ ws_rows_in_free(WsRowsIn *in)
 	while (in->on_their_way > 0)
 		wait_one(in);
 	in->reader->ops->close(in->reader);
-	ws_account_subtract(in->home->account, in->counted);
-	in->counted = 0;
+	ws_account_subtract(in->home->account, in->counted + in->large_counted);
+	in->counted = in->large_counted = 0;
 }

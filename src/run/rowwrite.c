@@ -7,11 +7,11 @@
  *
  * Rows come in their final order and are copied out of memory, one behind the other, into blocks
  * (rowblock.h), of which several are written with one call.  The first entry of each block is noted for
- * the read order (rowread.c).  A row that is larger than a block gets one of its own.
+ * the read order (rowread.c).  A row that is larger than a block gets one of its own.  A block is as long as
+ * what is in it, in units of a page: rows of half a block would take twice their disk otherwise.
  *
  * All runs share a file.  How long a run becomes is not known before its end, so that each block gets its
- * place when it is opened: where a block was that has been merged, or at the file's end.  One run is
- * written at a time.
+ * place when it is complete (rowspace.c).  One run is written at a time.
  *
  * Memory: the buffer and the block starts, which the caller lends.
  * On error: ENOSPC and the like as any write of temporary files; a row with a header that makes no
@@ -27,57 +27,6 @@
 
 /* Rows between two looks at whether the helper is to end: of large ones they are some MB. */
 #define STOP_ROWS		64
-
-/* Creates the file of all runs of rows, whose blocks have `unit` bytes.  Raises the errors of that. */
-void
-ws_rowfile_init(WsRowFile *home, WsFileSet *files, Size unit, WsAccount *account)
-{
-	memset(home, 0, sizeof(WsRowFile));
-	home->files = files;
-	home->file = ws_file_create(files);
-	ws_file_align(files, home->file, unit);
-	home->unit = unit;
-	home->account = account;
-}
-
-/* Says that n units are free again.  In the backend, and only when no helper is writing. */
-void
-ws_rowfile_free(WsRowFile *home, uint32 unit, uint32 n)
-{
-	while (home->nfree + n > home->max_free)
-	{
-		uint32		more = Max(256, home->max_free / 2);
-		Size		bytes = (home->max_free + more) * sizeof(uint32);
-
-		ws_account_add(home->account, more * sizeof(uint32));
-		home->max_free += more;
-		home->free = home->free == NULL ? palloc(bytes) : repalloc_huge(home->free, bytes);
-	}
-	for (uint32 i = 0; i < n; i++)
-		home->free[home->nfree++] = unit + i;
-}
-
-/* A unit for a block, or n of them for a large one. */
-static uint32
-take_units(WsRowFile *home, uint32 n)
-{
-	if (n <= home->nfree)
-	{
-		const uint32 *last = &home->free[home->nfree - n];
-		uint32		same = 1;
-
-		/* a large block has left its units one behind the other */
-		while (same < n && last[same] == last[0] + same)
-			same++;
-		if (same == n)
-		{
-			home->nfree -= n;
-			return last[0];
-		}
-	}
-	home->end += n;
-	return home->end - n;
-}
 
 /* At most so many blocks hold rows and entries of `bytes` bytes: any two of them fill one. */
 uint32
@@ -100,17 +49,22 @@ ws_rows_write_begin(WsRowWriter *w, WsRowFile *home, const WsRowSource *source,
 	memset(w, 0, sizeof(WsRowWriter));
 	w->home = home;
 	w->source = source;
+	if (number >= WS_MOST_ROW_RUNS)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("too many runs in a sort"),
+				 errhint("Raise work_mem.")));
 	w->buffer = buffer;
-	w->buffer_bytes = buffer_bytes / home->unit * home->unit;
+	w->buffer_bytes = TYPEALIGN_DOWN(WS_ROWS_UNIT, buffer_bytes);
 	w->starts = starts;
 	w->max_starts = max_starts;
 	w->helper = helper;
 	w->run.rows = true;
 	w->run.file = home->file;
-	w->run.block_size = home->unit;
+	w->run.block_size = home->block_size;
 	w->run.number = w->run.arrival = number;
 	w->run.level = level;
-	w->run.largest = home->unit;
+	w->run.largest = home->block_size;
 }
 
 /* Writes bytes at an offset of the file. */
@@ -127,11 +81,13 @@ write_bytes(WsRowWriter *w, const char *data, Size bytes, int64 offset)
 
 /* Writes the blocks that are complete. */
 static void
-write_buffer(WsRowWriter *w)
+write_blocks(WsRowWriter *w)
 {
-	if (w->start > 0)
-		write_bytes(w, w->buffer, w->start, (int64) w->first_unit * w->home->unit);
-	w->start = 0;
+	Size		bytes = w->start - w->from;
+
+	if (bytes > 0)
+		write_bytes(w, w->buffer + w->from, bytes, (int64) w->next_unit * WS_ROWS_UNIT - bytes);
+	w->from = w->start;
 }
 
 static inline WsRowBlock *
@@ -148,9 +104,9 @@ least_like(WsEntry entry)
 	return entry;
 }
 
-/* Notes a block's first entry, and the place of its units, of which there are n. */
+/* Notes a block's first entry. */
 static void
-note_start(WsRowWriter *w, WsEntry first, uint32 unit, uint32 n)
+note_start(WsRowWriter *w, WsEntry first)
 {
 	if (w->run.blocks == w->max_starts)
 	{
@@ -166,28 +122,24 @@ note_start(WsRowWriter *w, WsEntry first, uint32 unit, uint32 n)
 	}
 	w->starts[w->run.blocks].first = first.hi;
 	w->starts[w->run.blocks].run = w->run.number;
-	w->starts[w->run.blocks].unit = unit;
 	if (w->rows != NULL)
 		w->rows[w->run.blocks] = w->written;
 	w->run.blocks++;
-	w->run.units += n;
 }
 
-/* Opens a block that begins with this entry. */
+/* Finds a place for the last block, of n units.  Those in the buffer go out if they end elsewhere. */
 static void
-begin_block(WsRowWriter *w, WsEntry first)
+place_block(WsRowWriter *w, uint32 n)
 {
-	uint32		unit = take_units(w->home, 1);
+	WsBlockStart *start = &w->starts[w->run.blocks - 1];
+	uint32		unit = ws_rowfile_take(w->home, n, w->next_unit);
 
-	if (w->start > 0 && unit != w->first_unit + w->start / w->home->unit)
-	{
-		/* it does not lie behind those in the buffer: they go out, and it becomes the first one */
-		write_buffer(w);
-	}
-	if (w->start == 0)
-		w->first_unit = unit;
-	note_start(w, first, unit, 1);
-	w->used = sizeof(WsRowBlock);
+	if (unit != w->next_unit)
+		write_blocks(w);
+	start->unit = unit;
+	start->units_less_1 = Min(n, (uint32) (w->run.block_size / WS_ROWS_UNIT)) - 1;
+	w->next_unit = unit + n;
+	w->run.units += n;
 }
 
 /* Completes the open block, behind which one begins with `next`. */
@@ -195,25 +147,32 @@ static void
 close_block(WsRowWriter *w, WsEntry next)
 {
 	WsRowBlock *block = open_block(w);
-	Size		bytes = w->run.block_size;
+	Size		size = w->nentries * sizeof(WsEntry);
+	Size		bytes = TYPEALIGN(WS_ROWS_UNIT, w->used + size);
+	WsEntry    *filled = (WsEntry *) ((char *) block + w->run.block_size) - w->nentries;
 	WsEntry    *entries = (WsEntry *) ((char *) block + bytes) - w->nentries;
 
-	for (WsEntry *a = entries, *b = entries + w->nentries - 1; a < b; a++, b--)
+	for (WsEntry *a = filled, *b = filled + w->nentries - 1; a < b; a++, b--)
 	{
 		WsEntry		e = *a;
 
 		*a = *b;
 		*b = e;
 	}
+	memmove(entries, filled, size);
 	memset((char *) block + w->used, 0, (char *) entries - ((char *) block + w->used));
 	ws_rowblock_describe(block, w->nentries, w->run.number, w->run.blocks - 1, bytes, next);
 	block->crc = ws_rowblock_crc(block);
+	place_block(w, (uint32) (bytes / WS_ROWS_UNIT));
 	w->written += w->nentries;
 	w->used = 0;
 	w->nentries = 0;
 	w->start += bytes;
-	if (w->start == w->buffer_bytes)
-		write_buffer(w);
+	if (w->start + w->run.block_size > w->buffer_bytes)
+	{
+		write_blocks(w);
+		w->from = w->start = 0;
+	}
 }
 
 /* Where in a block a row goes behind `used` bytes. */
@@ -238,17 +197,29 @@ typedef struct Parts
 	Size		bytes[5];
 } Parts;
 
-/*
- * Passes parts through the buffer, which is empty: counts them into *crc, or, if that is NULL, writes
- * them to the units from `unit` on.  Together they are whole blocks.
- */
-static void
-pass_parts(WsRowWriter *w, const Parts *parts, int from, pg_crc32c *crc, uint32 unit)
+/* The CRC of parts behind the header's own CRC; zeros are less than a unit. */
+static pg_crc32c
+parts_crc(const Parts *parts)
 {
-	int64		offset = (int64) unit * w->home->unit;
+	static const char zeros[WS_ROWS_UNIT];
+	pg_crc32c	crc;
+
+	INIT_CRC32C(crc);
+	COMP_CRC32C(crc, parts->data[0] + sizeof(pg_crc32c), parts->bytes[0] - sizeof(pg_crc32c));
+	for (int i = 1; i < (int) lengthof(parts->data); i++)
+		COMP_CRC32C(crc, parts->data[i] != NULL ? parts->data[i] : zeros, parts->bytes[i]);
+	FIN_CRC32C(crc);
+	return crc;
+}
+
+/* Writes parts, together whole units, through the buffer, which is empty, to the units from `unit` on. */
+static void
+write_parts(WsRowWriter *w, const Parts *parts, uint32 unit)
+{
+	int64		offset = (int64) unit * WS_ROWS_UNIT;
 	Size		filled = 0;
 
-	for (int i = from; i < (int) lengthof(parts->data); i++)
+	for (int i = 0; i < (int) lengthof(parts->data); i++)
 		for (Size done = 0; done < parts->bytes[i];)
 		{
 			Size		n = Min(parts->bytes[i] - done, w->buffer_bytes - filled);
@@ -257,21 +228,18 @@ pass_parts(WsRowWriter *w, const Parts *parts, int from, pg_crc32c *crc, uint32 
 				memset(w->buffer + filled, 0, n);
 			else
 				memcpy(w->buffer + filled, parts->data[i] + done, n);
-			if (crc != NULL)
-				COMP_CRC32C(*crc, w->buffer + filled, n);
 			done += n;
 			filled += n;
 			if (filled == w->buffer_bytes)
 			{
 				if (w->helper != NULL && ws_helper_is_stopping(w->helper))
 					return;
-				if (crc == NULL)
-					write_bytes(w, w->buffer, filled, offset);
+				write_bytes(w, w->buffer, filled, offset);
 				offset += filled;
 				filled = 0;
 			}
 		}
-	if (filled > 0 && crc == NULL)
+	if (filled > 0)
 		write_bytes(w, w->buffer, filled, offset);
 }
 
@@ -281,25 +249,24 @@ write_large(WsRowWriter *w, WsEntry entry, const char *row, Size bytes, Size lea
 {
 	WsRowBlock	block;
 	Size		offset = row_offset(w, sizeof(WsRowBlock), lead);
-	Size		units = (offset + bytes + 2 * sizeof(WsEntry) + w->run.block_size - 1) / w->run.block_size;
-	Size		total = units * w->run.block_size;
-	uint32		unit = take_units(w->home, (uint32) units);
+	Size		total = TYPEALIGN(WS_ROWS_UNIT, offset + bytes + sizeof(WsEntry));
 	WsEntry		in_block = entry_in_block(w, entry, offset, lead);
 	Parts		parts = {
 		{(const char *) &block, NULL, row, NULL, (const char *) &in_block},
 		{sizeof(WsRowBlock), offset - sizeof(WsRowBlock), bytes, total - offset - bytes - sizeof(WsEntry),
 		sizeof(WsEntry)}
-	};
+	};	uint32		unit;
 
-
-	write_buffer(w);
-	note_start(w, entry, unit, (uint32) units);
+	write_blocks(w);
+	w->from = w->start = 0;
+	note_start(w, entry);
+	if (w->wrong != NULL)
+		return;
+	place_block(w, (uint32) (total / WS_ROWS_UNIT));
+	unit = w->next_unit - (uint32) (total / WS_ROWS_UNIT);
 	ws_rowblock_describe(&block, 1, w->run.number, w->run.blocks - 1, total, least_like(entry));
-	INIT_CRC32C(block.crc);
-	COMP_CRC32C(block.crc, (const char *) &block + sizeof(pg_crc32c), sizeof(WsRowBlock) - sizeof(pg_crc32c));
-	pass_parts(w, &parts, 1, &block.crc, unit);
-	FIN_CRC32C(block.crc);
-	pass_parts(w, &parts, 0, NULL, unit);
+	block.crc = parts_crc(&parts);
+	write_parts(w, &parts, unit);
 	w->run.largest = Max(w->run.largest, total);
 	w->written++;
 }
@@ -335,7 +302,10 @@ put_row(WsRowWriter *w, WsEntry entry)
 			write_large(w, entry, row, bytes, lead);
 			return;
 		}
-		begin_block(w, entry);
+		note_start(w, entry);
+		if (w->wrong != NULL)
+			return;
+		w->used = sizeof(WsRowBlock);
 	}
 	block = open_block(w);
 	memset((char *) block + w->used, 0, offset - w->used);
@@ -374,7 +344,7 @@ ws_rows_write_last(WsRowWriter *w)
 		return;
 	if (w->used > 0)
 		close_block(w, WS_ENTRY_MAX);
-	write_buffer(w);
+	write_blocks(w);
 	w->run.nentries = w->written;
 	w->end = w->home->end;
 }
@@ -390,7 +360,7 @@ ws_rows_write_end(WsRowWriter *w)
 	if (w->wrong != NULL)
 		ws_file_corrupt(files, w->run.file, 0, -1, w->wrong, NULL);
 	if (w->helper != NULL)
-		ws_file_appended(files, w->run.file, (Size) w->run.units * w->home->unit,
-						 (int64) w->end * w->home->unit);
+		ws_file_appended(files, w->run.file, (Size) w->run.units * WS_ROWS_UNIT,
+						 (int64) w->end * WS_ROWS_UNIT);
 	return w->run;
 }

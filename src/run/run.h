@@ -31,7 +31,7 @@ typedef struct WsRun
 	WsEntry		last;
 	bool		rows;			/* a run of rows, not of entries: what follows is set */
 	uint32		blocks;
-	uint32		units;			/* of block_size bytes, that these have in the file */
+	uint32		units;			/* of WS_ROWS_UNIT bytes, that these have in the file */
 	uint64		largest;		/* bytes of its largest block */
 } WsRun;
 
@@ -141,21 +141,40 @@ typedef struct WsRowSource
 	int			shift;			/* log2 of the unit of offsets, and of the alignment, in bytes */
 } WsRowSource;
 
+/* ---- rowspace.c: where in a file the blocks of all runs of rows are ---- */
+
+/* Bytes: blocks begin at multiples of this, and have as many. */
+#define WS_ROWS_UNIT		WS_IO_ALIGN
+
+/* Units that follow one another. */
+typedef struct WsRowExtent
+{
+	uint32		unit;
+	uint32		n;
+} WsRowExtent;
+
 /*
- * The file of all runs of rows, in units of a block.  A block that a merge has read makes room for one
- * that it writes, so that merging in several passes takes no more disk than one.
+ * The file of all runs of rows.  A block that a merge has read makes room for those that it writes, so that
+ * merging in several passes takes little more disk than one.
  */
 typedef struct WsRowFile
 {
 	WsFileSet  *files;
 	int			file;			/* its number */
-	Size		unit;			/* bytes */
+	Size		block_size;		/* bytes of a block at most, but of one with a single row */
 	uint32		end;			/* units that have been used */
-	uint32	   *free;			/* of them, those that are free again */
+	WsRowExtent *free;			/* of them, those that are free again, by place */
 	uint32		nfree;
 	uint32		max_free;		/* allocated */
+	uint32		looked;			/* where the last search for free ones has ended */
 	WsAccount  *account;
 } WsRowFile;
+
+extern void ws_rowfile_init(WsRowFile *home, WsFileSet *files, Size block_size, WsAccount *account);
+extern void ws_rowfile_free(WsRowFile *home, uint32 unit, uint32 n);
+extern uint32 ws_rowfile_take(WsRowFile *home, uint32 n, uint32 wanted);
+
+/* ---- rowwrite.c ---- */
 
 /*
  * With which key a block of a run begins, and where it is.  Those of one run are in the order of its
@@ -164,22 +183,26 @@ typedef struct WsRowFile
 typedef struct WsBlockStart
 {
 	uint64		first;			/* eight bytes of its first entry's prefix */
-	uint32		run;			/* its number */
+	uint32		run:24;			/* its number */
+	uint32		units_less_1:8;	/* of the file, or of a buffer if that has less */
 	uint32		unit;			/* in the file */
 } WsBlockStart;
+
+#define WS_MOST_ROW_RUNS	(1 << 24)
 
 typedef struct WsRowWriter
 {
 	WsRun		run;
 	WsRowFile  *home;
 	const WsRowSource *source;
-	char	   *buffer;			/* of whole blocks; the caller's */
+	char	   *buffer;			/* the caller's */
 	Size		buffer_bytes;
-	Size		start;			/* of the block that is being filled, in the buffer */
+	Size		from;			/* of it, where the blocks begin that are still to be written */
+	Size		start;			/* of the block that is being filled, behind these */
 	Size		used;			/* bytes of its header and its rows; 0: there is none */
 	uint32		nentries;		/* in it: at its end, the last one first */
 	uint64		written;		/* entries */
-	uint32		first_unit;		/* where the buffer goes: blocks that lie one behind the other */
+	uint32		next_unit;		/* where they end: they lie one behind the other */
 	uint32		end;			/* of the file, once all is written, in units */
 	WsBlockStart *starts;		/* of its blocks; the caller's */
 	uint32		max_starts;
@@ -189,8 +212,6 @@ typedef struct WsRowWriter
 	const char *wrong;			/* with a row, or NULL */
 } WsRowWriter;
 
-extern void ws_rowfile_init(WsRowFile *home, WsFileSet *files, Size unit, WsAccount *account);
-extern void ws_rowfile_free(WsRowFile *home, uint32 unit, uint32 n);
 extern uint32 ws_rows_most_blocks(Size bytes, Size block_size);
 extern void ws_rows_write_begin(WsRowWriter *w, WsRowFile *home, const WsRowSource *source,
 								uint32 number, int level, char *buffer, Size buffer_bytes,
@@ -237,7 +258,7 @@ extern void ws_rows_in_begin(WsRowsIn *in, char *buffers, Size nbuffers);
 extern const WsEntry *ws_rows_in_next(WsRowsIn *in, int run, Size *n, WsEntry *following);
 extern bool ws_rows_in_is_there(const WsRowsIn *in, int run);
 extern void ws_rows_in_seek(WsRowsIn *in, int run, uint32 block);
-extern void ws_rows_in_raise(const WsRowsIn *in);
+extern void ws_rows_in_raise(WsRowsIn *in);
 extern void ws_rows_in_free(WsRowsIn *in);
 
 /* ---- bound.c: which rows cannot be among the first ones ---- */

@@ -66,10 +66,11 @@ starts_drop(WsFormation *f, const WsRun *runs, int n)
 	for (uint32 i = 0; i < f->nstarts; i++)
 	{
 		const WsBlockStart *start = &f->starts[i];
+		uint32		run = start->run;
 
 		/* those of a run follow one another */
-		if (i == 0 || start->run != start[-1].run)
-			dropped = bsearch(&start->run, numbers, n, sizeof(uint32), compare_uint32) != NULL;
+		if (i == 0 || run != start[-1].run)
+			dropped = bsearch(&run, numbers, n, sizeof(uint32), compare_uint32) != NULL;
 		if (!dropped)
 			f->starts[left++] = *start;
 	}
@@ -92,7 +93,7 @@ ws_formation_add_run(WsFormation *f, WsRun run)
 			repalloc(f->runs, f->max_runs * sizeof(WsRun));
 	}
 	f->runs[f->nruns++] = run;
-	f->stats.bytes += run.rows ? (int64) run.units * (int64) run.block_size :
+	f->stats.bytes += run.rows ? (int64) run.units * (int64) WS_ROWS_UNIT :
 		ws_run_bytes(run.nentries, run.block_size);
 }
 

@@ -6,20 +6,27 @@ from faults import fault
 # --- rows that travel: run/rowwrite.c, run/rowread.c, merge, store ------------
 
 FILE = 'run/rowwrite.c'
-fault('row entries not turned round', FILE, 'for (WsEntry *a = entries, *b = entries + w->nentries - 1; a < b; a++, b--)',
-      'for (WsEntry *a = entries, *b = entries + w->nentries - 1; a < b - 1; a++, b--)', 'unit:test_travel')
+fault('row entries not turned round', FILE, 'for (WsEntry *a = filled, *b = filled + w->nentries - 1; a < b; a++, b--)',
+      'for (WsEntry *a = filled, *b = filled + w->nentries - 1; a < b - 1; a++, b--)', 'unit:test_travel')
 fault('a row too many in a block', FILE,
       'if (w->used > 0 && offset + bytes + w->nentries * sizeof(WsEntry) > room)',
       'if (w->used > 0 && offset + bytes + w->nentries * sizeof(WsEntry) > room + 64)', 'unit:test_travel')
-fault('units of a large row', FILE, 'home->end += n;', 'home->end += 1;', 'sql:inline')
-fault('blocks that do not lie together', FILE, 'if (w->start > 0 && unit != w->first_unit + w->start / w->home->unit)',
-      'if (w->start > 0 && unit < w->first_unit)', 'unit:test_travel sql:inline')
+fault('blocks that do not lie together', FILE, 'if (unit != w->next_unit)', 'if (unit < w->next_unit)',
+      'unit:test_travel sql:inline')
+fault('a block has more than was written', FILE, 'memmove(entries, filled, size);', '{}', 'unit:test_travel sql:inline')
 fault('the last block of rows', FILE, 'close_block(w, WS_ENTRY_MAX);', '{}', 'unit:test_travel')
+FILE = 'run/rowspace.c'
+fault('units of a large row', FILE, 'home->end += n;', 'home->end += 1;', 'unit:test_rowspace')
+fault('free units are not joined', FILE, 'if (before != NULL && before->unit + before->n == unit)', 'if (false)',
+      'unit:test_rowspace')
+fault('more units are taken than are free', FILE, 'if (home->free[home->looked].n >= n &&', 'if (true &&',
+      'unit:test_rowspace')
 FILE = 'run/rowread.c'
+fault('large rows are kept until the merge ends', FILE, '(void) madvise(r->large, r->in_large, MADV_DONTNEED);', '{}',
+      't:accounting')
 fault('a block of rows not checked', FILE, 'r->wrong = ws_rowblock_check(block);', 'r->wrong = NULL;', 'unit:test_travel')
 fault('another block of rows named', FILE,
-      'offset = (int64) r->units[r->block] * (int64) r->run.block_size;',
-      'offset = (int64) r->units[0] * (int64) r->run.block_size;', 't:damage')
+      'offset = (int64) r->units[r->block] * WS_ROWS_UNIT;', 'offset = (int64) r->units[0] * WS_ROWS_UNIT;', 't:damage')
 fault('another place for rows', FILE, 'int			place = WS_ARENAS + run;', 'int			place = WS_ARENAS;',
       'unit:test_travel')
 fault('a block that could not wait, again', FILE, 'if (block < r->block)', 'if (block + 1 < r->block)',
@@ -102,3 +109,7 @@ FILE = 'merge/passes.c'
 fault('the youngest runs are merged', FILE, 'put_first(f, end - n, n);', 'put_first(f, 0, n);', 'unit:test_travel')
 fault('a helper writes before its turn', 'run/emit.c', 'return allowed && !older_waits(f, p);', 'return allowed;',
       reason='runs are out of order only if a descriptor for the helper comes free between two pieces')
+FILE = 'exec/request.c'
+fault('a spool has all of temp_file_limit', FILE, 'if (limit < 0 || *allowance <= most)', 'if (true)', 't:limits')
+fault('cheap random reads of the server count', FILE,
+      'bool		own = false;', 'bool		own = true;', 't:left_to_core')

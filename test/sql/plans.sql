@@ -174,6 +174,10 @@ SELECT bool_or(line ~ 'Hash Join') AS hash_join, bool_or(line ~ 'WiscSort') AS s
   FROM wtest.plan('SELECT count(a.s), count(b.w) FROM wtest.a JOIN wtest.b USING (id)') line;
 RESET enable_seqscan;
 
+-- WITH TIES sorts all rows, as core's does in spite of its price.
+SELECT * FROM wtest.plan('SELECT -i FROM generate_series(1, 200000) i ORDER BY 1 FETCH FIRST 3 ROWS WITH TIES');
+SELECT * FROM wtest.plan('SELECT -i FROM generate_series(1, 200000) i ORDER BY 1 FETCH FIRST 3 ROWS ONLY');
+
 -- Off: core's plan.
 SET wiscsort.debug_force = on;
 SELECT bool_and(wtest.off(q)) AS all_off

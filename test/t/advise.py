@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""wiscsort.advise() and wiscsort.why(): forecasts against sorts that are run, refusals, rights."""
+"""wiscsort.advise() and wiscsort.why(): forecasts against sorts that are run, refusals, rights; EXPLAIN's option."""
 
 import json
 import random
@@ -388,6 +388,8 @@ def why():
         check(re.search(pattern, found), name, '%s\nnot %s' % (found, pattern))
     told('SELECT * FROM t ORDER BY m', '^WiscSort, WiscSort: ', 'WiscSort, with its store')
     told('SELECT * FROM t ORDER BY m LIMIT 7', '^Sort, PostgreSQL: a LIMIT takes 7 rows', 'LIMIT')
+    for limit in ('(random() * 10)::int', '(SELECT 7)'):
+        told('SELECT * FROM t ORDER BY m LIMIT ' + limit, '^Sort, PostgreSQL: a LIMIT that is not a constant', limit)
     told('SELECT * FROM t WHERE i < 100 ORDER BY m', '^Sort, PostgreSQL: .* below work_mem, of 1024 kB', 'few rows')
     cur.execute('CREATE INDEX ON t (r); ANALYZE t')
     cur.execute('SET enable_seqscan = off; SET enable_bitmapscan = off')
@@ -410,6 +412,51 @@ def why():
     equal(rows(cur, "SELECT * FROM wiscsort.why('SELECT 1')"), [], 'no sort, no row')
 
 
+def option():
+    """EXPLAIN (WISCSORT), from 18 on."""
+    cur = session(work_mem='1MB')
+    two = 'SELECT m FROM t ORDER BY m LIMIT 7'
+    if cur.connection.server_version < 180000:
+        equal(error(cur, 'EXPLAIN (WISCSORT) ' + two)[1].split('\n')[0], 'unrecognized EXPLAIN option "wiscsort"',
+              'no option before 18')
+        return
+
+    def said(statement, options='WISCSORT'):
+        """What it says of each node that has a sort key: type, and the two fields."""
+        found = []
+
+        def walk(plan):
+            if 'Sort Key' in plan:
+                found.append((plan['Node Type'], plan.get('WiscSort'), plan.get('Record Store Choice')))
+            for child in plan.get('Plans', []):
+                walk(child)
+        walk(value(cur, 'EXPLAIN (%s, FORMAT JSON) %s' % (options, statement))[0]['Plan'])
+        return found
+
+    def told(statement, patterns, name, options='WISCSORT'):
+        found = said(statement, options)
+        check(len(found) == len(patterns) and all(re.search(pattern, '%s; %s; %s' % each)
+                                                  for pattern, each in zip(patterns, found)), name, found)
+    told(two, ['^Sort; left to core: a LIMIT takes 7 rows'], 'a sort of core')
+    told(two, ['^Sort; None; None$'], 'without the option nothing is said', 'COSTS')
+    told(two, ['^Sort; None; None$'], 'switched off', 'WISCSORT off')
+    told('SELECT * FROM t ORDER BY m', ['^Custom Scan; None; .*(spool|table)'], 'a WiscSort')
+    told('SELECT * FROM (SELECT * FROM t ORDER BY m OFFSET 0) s ORDER BY i LIMIT 3',
+         ['^Sort; left to core: a LIMIT takes 3 rows', '^Custom Scan; None; '], 'two sorts, each its own')
+    told('SELECT i, (SELECT m FROM t b WHERE b.i < a.i ORDER BY m LIMIT 1) FROM t a ORDER BY m',
+         ['^Custom Scan; ', '^Sort; left to core: a LIMIT takes 1 rows'], 'a sort in a subquery of the target list')
+    told('CREATE TABLE new AS SELECT * FROM t WHERE i < 100 ORDER BY m', ['below work_mem'], 'CREATE TABLE AS')
+    told('SELECT * FROM t ORDER BY m', ['^Custom Scan; None; '], 'executed', 'WISCSORT, ANALYZE')
+    text = '\n'.join(row[0] for row in rows(cur, 'EXPLAIN (WISCSORT, VERBOSE) SELECT * FROM t ORDER BY m'))
+    equal(text.count('Record Store Choice'), 1, 'beside VERBOSE it is said once')
+    cur.execute('SET wiscsort.threshold = 0; SET cpu_operator_cost = 0.0000001')
+    cheap = 'SELECT i, m FROM t WHERE i < 3000 ORDER BY m'
+    told(cheap, ['estimated cost [0-9]+, of WiscSort [0-9]+'], 'costs')
+    cur.execute('PREPARE cheap AS ' + cheap)
+    told('EXECUTE cheap', ['^Sort; left to core: its plan was made before'], 'EXPLAIN EXECUTE')
+    equal(error(cur, 'EXPLAIN (WISCSORT maybe) ' + two)[1].strip(), 'wiscsort requires a Boolean value', 'not a Boolean')
+
+
 def end():
     common.healthy(cluster, 'advise')
     cluster.close()
@@ -417,4 +464,4 @@ def end():
 
 if __name__ == '__main__':
     common.run([start, forecasts, refusals, reading_only, rights, lists, other_operators, shapes, projections, recommendations,
-                limited, why, end])
+                limited, why, option, end])

@@ -7,7 +7,7 @@ import os
 import tempfile
 
 import common
-from common import check, healthy, session, skip, uses
+from common import check, healthy, in_turn, session, skip, uses
 from locales import make_locale
 
 LOCALES = ['de_DE', 'sv_SE', 'ja_JP', 'cs_CZ', 'hu_HU', 'da_DK', 'fr_CA']
@@ -92,8 +92,9 @@ def answer(cur, query):
     return found.getvalue()
 
 
-def compare(core, curs, name):
-    for number, order in enumerate(ORDERS):
+def compare(core, curs, turn, name):
+    for number in in_turn(range(len(ORDERS)), turn, 2):
+        order = ORDERS[number]
         query = 'SELECT i, t FROM x ORDER BY ' + order
         wanted = answer(core, query)
         settings, cur = SETTINGS[number % len(SETTINGS)], curs[number % len(curs)]
@@ -131,17 +132,17 @@ def several():
                 cur.execute('CREATE COLLATION %s (provider = libc, locale = \'%s.utf8\')' % (name, name))
             known = {collation: collation.lower() if collation in made else collation for collation in made + ICU}
             curs = sessions(cluster, known.values())
-            for name, text in TEXTS.items():
+            for turn, (name, text) in enumerate(TEXTS.items()):
                 cur.execute('DROP TABLE IF EXISTS s')
                 cur.execute('CREATE TABLE s AS SELECT i, i % 10 AS n, ' + text + ' AS v'
                             ' FROM generate_series(1, ' + ('20000' if 'later' in name else '5000') + ') i')
-                for collation, sql in known.items():
+                for place, (collation, sql) in enumerate(known.items()):
                     cur.execute('DROP TABLE IF EXISTS x')
                     cur.execute('CREATE TABLE x (i int, n smallint, t text COLLATE "%s", p char(60) COLLATE "%s")' %
                                 (sql, sql))
                     cur.execute('INSERT INTO x SELECT i, n, nullif(v, \'\'), left(v, 60) FROM s')
                     cur.execute('ANALYZE x')
-                    compare(cur, curs, '%s in %s' % (name, collation))
+                    compare(cur, curs, turn + place, '%s in %s' % (name, collation))
             for collation, sql in known.items():
                 behind_gaps(cur, curs, collation, sql)
             for collation, sql in known.items():

@@ -161,10 +161,14 @@ def outgrown():
             cur.execute('COMMIT; RESET wiscsort.log_min_temp')
             found = cluster.log()[seen:]
             check('memory does not hold the table' in found, 'the plan is of before, its rows are copied', found)
-            cur.execute("SET random_page_cost = 1")
+            cur.execute('SET random_page_cost = 1')
+            found = explain(cur, 'EXECUTE p%d' % n, ', ANALYZE, VERBOSE')
+            check('memory does not hold the table' in found, 'also with cheap random reads of the server', found)
+            cur.execute('RESET random_page_cost')
+            cur.execute('ALTER TABLESPACE pg_default SET (random_page_cost = 1)')
             found = explain(cur, 'EXECUTE p%d' % n, ', ANALYZE')
-            check('Record Store: heap' in found, 'not where random reads are said to be as cheap', found)
-            cur.execute("RESET random_page_cost; SELECT set_config('wiscsort.max_temp',"
+            check('Record Store: heap' in found, 'not where its tablespace has random reads that are as cheap', found)
+            cur.execute("ALTER TABLESPACE pg_default RESET (random_page_cost); SELECT set_config('wiscsort.max_temp',"
                         " pg_relation_size('x') / 1024 || 'kB', false)")
             found = explain(cur, 'EXECUTE p%d' % n, ', ANALYZE')
             check('Record Store: heap' in found, 'nor where copies could come to a limit', found)

@@ -81,6 +81,12 @@ def formats():
                     ' RETURN 0; EXCEPTION WHEN division_by_zero THEN RETURN 1; END $$')
         found = plan(cur, 'SELECT * FROM x WHERE failing() = 1 ORDER BY k')
         check('left to core' in found, 'also where planning has called a function whose query failed', found)
+        cur.execute("SET random_page_cost = 0.01; SET wiscsort.record_store = 'heap'")
+        found = plan(cur, sql)
+        check('(WiscSort) on' not in found, 'a table that memory does not hold, whatever random_page_cost is', found)
+        cur.execute('ALTER TABLESPACE pg_default SET (random_page_cost = 0.01)')
+        found = plan(cur, sql)
+        check('(WiscSort) on public.x' in found, 'but for a tablespace that says so', found)
         healthy(cluster, 'formats')
 
 

@@ -135,6 +135,7 @@ def spec():
                               [os.path.join(TREE, 'packaging', 'wiscsort.spec')], text=True, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT)
         check(done.returncode == 0 and 'wiscsort_16' in done.stdout and
+              'Requires: postgresql16-server' in done.stdout and
               ('WITH_LIBHWY=no' in done.stdout) == bool(without), 'rpmspec ' + ' '.join(without), done.stdout)
 
 

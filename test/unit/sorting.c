@@ -46,6 +46,7 @@
 #include "../../src/index/ties.c"
 #undef settle
 #include "../../src/run/runfile.c"
+#include "../../src/run/rowspace.c"
 #include "../../src/run/rowwrite.c"
 #include "../../src/run/rowread.c"
 #include "../../src/run/chain.c"
