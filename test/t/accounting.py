@@ -4,6 +4,7 @@ the log and in EXPLAIN; memory; nothing grows with repetition."""
 
 import json
 import os
+import re
 
 import common
 from common import check, clean, equal, healthy, rows, session, uses, value
@@ -101,6 +102,22 @@ def memory_bound():
                 own.connection.close()
 
 
+def large_rows():
+    """Rows larger than blocks, one or two in each run, have memory only while they are in use."""
+    sql = ("SELECT sum(octet_length(pad)) FROM (SELECT * FROM (SELECT hashint4(i) AS h, repeat('x', CASE WHEN i % 1000 = 0"
+           ' AND i > 5000 THEN 5000000 ELSE 1000 END) AS pad FROM generate_series(1, 40000) i OFFSET 0) s'
+           ' ORDER BY h OFFSET 0) r')
+    with common.server() as cluster:
+        alone = {'work_mem': '4MB', 'max_parallel_workers_per_gather': 0}
+        cur, own = session(cluster, **{'wiscsort.record_store': 'inline'}, **alone), common.core(cluster, **alone)
+        found = common.explain(cur, sql, ', ANALYZE')
+        check('Record Store: inline' in found and int(re.search('Runs: ([0-9]+)', found)[1]) > 30, 'rows travel', found)
+        said = int(re.search('Memory: ([0-9]+)', found)[1])
+        found, bound = peak(cur, sql), peak(own, sql)
+        check(found <= bound + ALLOWANCE + 5000, 'memory with large rows: those of core and one more', '%d kB, core %d kB' % (found, bound))
+        check(5000 < said < found, 'EXPLAIN counts a large row that is in use', '%d of %d kB' % (said, found))
+
+
 def repetition():
     """Many sorts in one session, one query that sorts many times, and many
     subtransactions that abort one: nothing grows."""
@@ -162,4 +179,4 @@ def during_one_query(cluster, rescans):
 
 
 if __name__ == '__main__':
-    common.run([temporary_files, memory_bound, repetition])
+    common.run([temporary_files, memory_bound, large_rows, repetition])
