@@ -112,7 +112,12 @@ estimate(WsFoundSort *found)
 		r = request_of(found);
 	ws_request_resolve(r, rel);
 	if (!found->threads)
-		r->threads.read = r->threads.sort = r->threads.write = 0;
+	{
+		/* those that were asked for are there nevertheless */
+		r->threads.read = Max(r->threads.read, 0);
+		r->threads.sort = Max(r->threads.sort, 0);
+		r->threads.write = Max(r->threads.write, 0);
+	}
 	spec = ws_keyspec_create(desc, r->ncols, r->attnos, r->sortops, r->collations, r->nulls_first,
 							 r->notnull);
 

@@ -200,10 +200,9 @@ travel(const WsSortFacts *s, const WsBudget *b, double spooled, WsSortForecast *
 	f->one_pass = false;
 	f->runs = ceil(s->rows / a_run);
 	f->passes = Max(1, (int) ceil(log(Max(f->runs, 2.0)) / log(fan_in)));
-	if (a_block < 1)
-		f->temp = s->rows * (double) TYPEALIGN(r.block, row + sizeof(WsEntry) + sizeof(WsRowBlock));
-	else
-		f->temp = ceil(s->rows / a_block) * r.block;
+	a_block = Max(a_block, 1);
+	f->temp = ceil(s->rows / a_block) *
+		(double) TYPEALIGN(WS_ROWS_UNIT, sizeof(WsRowBlock) + (Size) (a_block * (s->row + sizeof(WsEntry))));
 	/* the beginning was in a spool */
 	if (s->request.allowance > 0)
 		f->temp += Min(spooled, (double) s->request.allowance);

@@ -46,8 +46,8 @@
 /* Rows that need not be copied are, if that stays below so much of what limits there are. */
 #define LIMIT_SHARE			0.5
 
-/* The same of a spool: rows that become runs on the way are there twice, and have entries. */
-#define LIMIT_FOR_SPOOL		0.33
+/* A spool may become runs if it, these, and the runs of entries that it has are below so much of them. */
+#define LIMIT_FOR_RUNS		0.9
 
 /* Of a file of runs of rows so many times as much may stay in the page cache: what goes is read in order. */
 #define STAYS				3
@@ -60,6 +60,7 @@
 #define EXTENT_UNIT			((int64) 64 * 1024)
 
 #define ROW_OVERHEAD		14		/* bytes of a row in the spool beside its data */
+#define LEAST_ROW_OVERHEAD	8		/* at least */
 
 enum
 {
@@ -344,18 +345,6 @@ cache_found(int sharers, int64 still, const char **bound)
 	return Min(setting, memory) / sharers;
 }
 
-/* Lowers an allowance to the part of a limit on temporary files, in kB, that a spool may have; -1: none. */
-static void
-heed_limit(int64 *allowance, int limit, const char *name, const char **bound)
-{
-	int64		most = (int64) (LIMIT_FOR_SPOOL * 1024 * limit);
-
-	if (limit < 0 || *allowance <= most)
-		return;
-	*allowance = most;
-	*bound = name;
-}
-
 /*
  * The bytes that a spool's file may have: of an input with more, all rows travel inside runs.  What was found
  * `still` microseconds ago, or later, holds.  *bound is set to what it comes from, or to NULL if the setting
@@ -364,17 +353,12 @@ heed_limit(int64 *allowance, int limit, const char *name, const char **bound)
 int64
 ws_spool_allowance(int sharers, int64 still, const char **bound)
 {
-	int64		allowance;
-
 	*bound = NULL;
 	if (ws_record_store == WS_STORE_SPOOL || ws_record_store == WS_STORE_HEAP)
 		return PG_INT64_MAX;
 	if (ws_record_store == WS_STORE_INLINE)
 		return 0;
-	allowance = cache_found(sharers, still, bound);
-	heed_limit(&allowance, temp_file_limit, "temp_file_limit", bound);
-	heed_limit(&allowance, ws_max_temp, "wiscsort.max_temp", bound);
-	return allowance;
+	return cache_found(sharers, still, bound);
 }
 
 /*
@@ -433,6 +417,22 @@ within_limits(double bytes)
 }
 
 /*
+ * Lowers the allowance of a sort, whose spool of `bytes` bytes is expected to keep it, to what may become
+ * runs on the way within a limit in kB; -1: there is none.
+ */
+static void
+heed_limit(WsRequest *r, double bytes, double width, int limit, const char *name)
+{
+	double		row = width + LEAST_ROW_OVERHEAD;
+	double		most = LIMIT_FOR_RUNS * 1024 * limit * row / (2 * row + 2 * sizeof(WsEntry));
+
+	if (limit < 0 || bytes > most || (double) r->allowance <= most)
+		return;
+	r->found = r->allowance = (int64) most;
+	r->bound = name;
+}
+
+/*
  * Finds what of it this sort is allowed: nothing if more rows are expected than that, so that they travel
  * from the first on.  And whether rows of the table `rel` are copied, although planned to stay there.
  */
@@ -474,6 +474,8 @@ find_allowance(WsRequest *r, Relation rel)
 	}
 	r->found = ws_spool_allowance(sharers, WS_FOUND_STILL, &r->bound);
 	r->allowance = ws_spool_bytes(rows, width) > (double) r->found ? 0 : r->found;
+	heed_limit(r, ws_spool_bytes(rows, width), width, temp_file_limit, "temp_file_limit");
+	heed_limit(r, ws_spool_bytes(rows, width), width, ws_max_temp, "wiscsort.max_temp");
 }
 
 /*

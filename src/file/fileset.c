@@ -137,7 +137,7 @@ ws_file_create(WsFileSet *set)
 
 /*
  * Says that an empty file is going to have blocks of `unit` bytes, one behind the other from its beginning:
- * none of them shall lie in two members.
+ * none of them shall lie in two members, as long as all have that size.
  */
 void
 ws_file_align(WsFileSet *set, int file, Size unit)

@@ -154,6 +154,13 @@ rewrite_merge_join(Rewrite *rw, MergePath *merge)
 		merge->materialize_inner = true;
 }
 
+/* Has the level FETCH FIRST ... WITH TIES, of which no sort is told? */
+static bool
+has_ties(const Rewrite *rw)
+{
+	return rw->root->parse->limitOption == LIMIT_OPTION_WITH_TIES;
+}
+
 static void
 rewrite_merge_append(Rewrite *rw, MergeAppendPath *append, double bound)
 {
@@ -168,7 +175,7 @@ rewrite_merge_append(Rewrite *rw, MergeAppendPath *append, double bound)
 		if (child->pathkeys == NIL &&
 			sort_child(rw, &child, append->path.pathkeys,
 					   bound != WS_NO_BOUND ? bound :
-					   append->limit_tuples > 0 ? append->limit_tuples : WS_NO_BOUND))
+					   append->limit_tuples > 0 && !has_ties(rw) ? append->limit_tuples : WS_NO_BOUND))
 			lfirst(lc) = child;
 	}
 }
@@ -249,6 +256,30 @@ limit_bound(const Rewrite *rw, LimitPath *limit)
 	return bound == WS_UNTOLD_BOUND && rw->root->limit_tuples > 0 ? rw->root->limit_tuples : bound;
 }
 
+/* The same of the sorts that a merge of members has, but for those of which it is made. */
+static WsSaved
+price_members_in_full(const Rewrite *rw, const MergeAppendPath *append)
+{
+	WsSaved		saved = {0, 0};
+	ListCell   *lc;
+
+	foreach(lc, append->subpaths)
+	{
+		Path	   *child = lfirst(lc);
+		Path	   *few;
+		Path	   *full;
+
+		if (child->pathkeys != NIL)
+			continue;
+		few = (Path *) create_sort_path(rw->root, child->parent, child, append->path.pathkeys,
+										append->limit_tuples);
+		full = (Path *) create_sort_path(rw->root, child->parent, child, append->path.pathkeys, -1.0);
+		saved.startup += few->startup_cost - full->startup_cost;
+		saved.total += few->total_cost - full->total_cost;
+	}
+	return saved;
+}
+
 /*
  * Core prices the sort below FETCH FIRST ... WITH TIES as one that keeps so many rows.  It does not: no sort
  * is told of that LIMIT, so that all rows are sorted.  Returns what is saved by that: less than nothing.
@@ -274,6 +305,10 @@ price_in_full(const Rewrite *rw, Path **path)
 		saved = price_in_full(rw, &((ProjectionPath *) p)->subpath);
 	else if (IsA(p, GatherMergePath))
 		saved = price_in_full(rw, &((GatherMergePath *) p)->subpath);
+	else if (IsA(p, LockRowsPath))
+		saved = price_in_full(rw, &((LockRowsPath *) p)->subpath);
+	else if (IsA(p, MergeAppendPath))
+		saved = price_members_in_full(rw, (MergeAppendPath *) p);
 	p->startup_cost -= saved.startup;
 	p->total_cost -= saved.total;
 	return saved;
@@ -347,7 +382,7 @@ rewrite(Rewrite *rw, Path **path, double bound)
 				LimitPath  *limit = (LimitPath *) p;
 				WsSaved		less = {0, 0};
 
-				if (limit->limitOption == LIMIT_OPTION_WITH_TIES)
+				if (has_ties(rw))
 					less = price_in_full(rw, &limit->subpath);
 				rewrite(rw, &limit->subpath, limit_bound(rw, limit));
 				rw->saved.startup += less.startup;

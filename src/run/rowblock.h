@@ -85,7 +85,8 @@ ws_rowblock_check_header(const WsRowBlock *b, uint64 read, uint64 block_size, ui
 		return "A block of rows in it has another format version.";
 	if (b->run != run || b->block != block)
 		return "It holds another block of rows than was written there.";
-	if (b->bytes > most || b->bytes < read || (b->bytes > read && read < block_size) || b->nentries == 0 ||
+	if (b->bytes > most || b->bytes % sizeof(WsEntry) != 0 || b->nentries == 0 ||
+		b->bytes < read || (b->bytes > read && read < block_size) ||
 		b->bytes < sizeof(WsRowBlock) + (uint64) b->nentries * sizeof(WsEntry))
 		return "The header of a block of rows in it makes no sense.";
 	return NULL;

@@ -19,7 +19,7 @@
  *
  * Reading raises nothing, so that helpers can do it: what was met stays until ws_rows_in_raise.
  *
- * Memory: the buffers, which the caller lends; 8 bytes a block for the order, and 16 more while it is being
+ * Memory: the buffers, which the caller lends; 9 bytes a block for the order, and 16 more while it is being
  * sorted, before there are buffers; for a row that is larger than a block, as much as that while it is in
  * use.
  * On error: ERRCODE_DATA_CORRUPTED with the file's name and the block for one that is short or fails a check;
@@ -29,6 +29,7 @@
 #include "run/run.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "portability/instr_time.h"
 #include "utils/memutils.h"
@@ -68,6 +69,7 @@ struct WsRowsIn
 	WsRowFile  *home;
 	bool		recycle;		/* blocks that have been read make room for others */
 	WsMergeRead method;
+	Size		page;			/* bytes of one of the system's, or more */
 	Size		counted;		/* bytes, in the file's account */
 	Size		large;			/* bytes of large blocks now */
 	Size		large_most;		/* and at most, of which so many are counted: */
@@ -226,6 +228,7 @@ ws_rows_in_create(WsReader *reader, const WsRowSource *source, WsRowFile *home, 
 {
 	WsRowsIn   *in = palloc0(sizeof(WsRowsIn));
 	WsPlaces   *places = source->places;
+	const long	page = sysconf(_SC_PAGESIZE);
 
 	in->reader = reader;
 	in->source = source;
@@ -234,6 +237,7 @@ ws_rows_in_create(WsReader *reader, const WsRowSource *source, WsRowFile *home, 
 	in->method = method;
 	in->stats = stats;
 	in->nruns = nruns;
+	in->page = Max((Size) page, WS_IO_ALIGN);
 	in->runs = palloc0(nruns * sizeof(Run));
 	if (places->n < WS_ARENAS + nruns)
 	{
@@ -248,8 +252,8 @@ ws_rows_in_create(WsReader *reader, const WsRowSource *source, WsRowFile *home, 
 		in->runs[i].lengths = MemoryContextAllocHuge(CurrentMemoryContext, runs[i].blocks);
 		if (runs[i].largest > runs[i].block_size)
 			in->runs[i].large = (char *)
-				TYPEALIGN(WS_IO_ALIGN, MemoryContextAllocHuge(CurrentMemoryContext,
-															  runs[i].largest + WS_IO_ALIGN));
+				TYPEALIGN(in->page, MemoryContextAllocHuge(CurrentMemoryContext,
+														   runs[i].largest + in->page));
 	}
 	make_order(in, runs, starts, nstarts);
 	ws_account_add(home->account, in->counted);
@@ -394,7 +398,7 @@ release_block(WsRowsIn *in, Run *r)
 		return;
 	if (r->in_large > 0)
 	{
-		(void) madvise(r->large, r->in_large, MADV_DONTNEED);
+		(void) madvise(r->large, TYPEALIGN_DOWN(in->page, r->in_large), MADV_DONTNEED);
 		in->large -= r->in_large;
 		r->in_large = 0;
 	}
@@ -479,11 +483,14 @@ ws_rows_in_seek(WsRowsIn *in, int run, uint32 block)
 void
 ws_rows_in_raise(WsRowsIn *in)
 {
+	/* a helper that reads may raise it meanwhile */
+	Size		most = *(volatile Size *) &in->large_most;
+
 	ws_reader_count(in->reader);
-	if (in->large_most > in->large_counted)
+	if (most > in->large_counted)
 	{
-		ws_account_add(in->home->account, in->large_most - in->large_counted);
-		in->large_counted = in->large_most;
+		ws_account_add(in->home->account, most - in->large_counted);
+		in->large_counted = most;
 	}
 	for (int i = 0; in->reader->failed && i < in->nruns; i++)
 	{

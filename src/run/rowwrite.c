@@ -134,6 +134,8 @@ place_block(WsRowWriter *w, uint32 n)
 	WsBlockStart *start = &w->starts[w->run.blocks - 1];
 	uint32		unit = ws_rowfile_take(w->home, n, w->next_unit);
 
+	if (w->home->end < n)
+		w->error = EFBIG;		/* 16 TB: it has begun again at 0 */
 	if (unit != w->next_unit)
 		write_blocks(w);
 	start->unit = unit;
@@ -255,7 +257,8 @@ write_large(WsRowWriter *w, WsEntry entry, const char *row, Size bytes, Size lea
 		{(const char *) &block, NULL, row, NULL, (const char *) &in_block},
 		{sizeof(WsRowBlock), offset - sizeof(WsRowBlock), bytes, total - offset - bytes - sizeof(WsEntry),
 		sizeof(WsEntry)}
-	};	uint32		unit;
+	};
+	uint32		unit;
 
 	write_blocks(w);
 	w->from = w->start = 0;

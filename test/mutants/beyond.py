@@ -22,7 +22,7 @@ fault('free units are not joined', FILE, 'if (before != NULL && before->unit + b
 fault('more units are taken than are free', FILE, 'if (home->free[home->looked].n >= n &&', 'if (true &&',
       'unit:test_rowspace')
 FILE = 'run/rowread.c'
-fault('large rows are kept until the merge ends', FILE, '(void) madvise(r->large, r->in_large, MADV_DONTNEED);', '{}',
+fault('large rows are kept until the merge ends', FILE, '(void) madvise(r->large, TYPEALIGN_DOWN(in->page, r->in_large), MADV_DONTNEED);', '{}',
       't:accounting')
 fault('a block of rows not checked', FILE, 'r->wrong = ws_rowblock_check(block);', 'r->wrong = NULL;', 'unit:test_travel')
 fault('another block of rows named', FILE,
@@ -110,6 +110,7 @@ fault('the youngest runs are merged', FILE, 'put_first(f, end - n, n);', 'put_fi
 fault('a helper writes before its turn', 'run/emit.c', 'return allowed && !older_waits(f, p);', 'return allowed;',
       reason='runs are out of order only if a descriptor for the helper comes free between two pieces')
 FILE = 'exec/request.c'
-fault('a spool has all of temp_file_limit', FILE, 'if (limit < 0 || *allowance <= most)', 'if (true)', 't:limits')
+fault('a spool has all of temp_file_limit', FILE, 'if (limit < 0 || bytes > most || (double) r->allowance <= most)', 'if (true)', 't:limits')
 fault('cheap random reads of the server count', FILE,
       'bool		own = false;', 'bool		own = true;', 't:left_to_core')
+fault('TIES have the price of few rows', 'plan/rewrite.c', 'if (has_ties(rw))', 'if (false)', 'sql:plans')

@@ -134,6 +134,19 @@ def forecasts():
     in_memory.report('work_mem for core in memory', 2 * SORTS)
 
 
+def wide_rows():
+    """Of rows of half a block, and of more than one, only what is in them is written."""
+    cur = session(work_mem='1MB', **{'wiscsort.debug_force': 'on', 'wiscsort.record_store': 'inline'})
+    for repeated in (4100, 12000):
+        query = 'SELECT hashint4(i) AS h, repeat(md5(i::text), %d) AS p FROM generate_series(1, 200) i ORDER BY h' % repeated
+        estimates = records(cur, 'SELECT * FROM wiscsort.advise($query$%s$query$, true)' % query)[0]['estimates']
+        told = (json.loads(estimates) if isinstance(estimates, str) else estimates)[0]
+        cur.execute("SET work_mem = '4MB'")
+        disk = explained(cur, query)['Disk']
+        check(told['work_mem'] == '4MB' and near(told['wiscsort']['temp_bytes'] / 1024, disk, 16),
+              'temporary bytes of %d rows of %d bytes' % (200, repeated * 32), '%s, %d kB' % (told, disk))
+
+
 BAD = [
     ('SELECT 1; SELECT 2', '42601', 'several statements'),
     ('', '42601', 'no statement'),
@@ -463,5 +476,5 @@ def end():
 
 
 if __name__ == '__main__':
-    common.run([start, forecasts, refusals, reading_only, rights, lists, other_operators, shapes, projections, recommendations,
+    common.run([start, forecasts, wide_rows, refusals, reading_only, rights, lists, other_operators, shapes, projections, recommendations,
                 limited, why, option, end])

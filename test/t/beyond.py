@@ -54,9 +54,10 @@ def told():
             first = rows(cur, sql)
             equal(sorted(map(repr, first)), sorted(map(repr, wanted)), 'the rows of core: ' + sql)
             check(in_order(first, wanted, sql), 'the order of core: ' + sql)
-            for at in (0, 1, 4097, ROWS // 2, ROWS - 1, ROWS):
+            for at in in_turn((0, 1, 4097, ROWS // 2, ROWS - 1, ROWS), QUERIES.index(sql), 3):
                 cur.execute('SET wiscsort.debug_again = %d' % at)
                 check(rows(cur, sql) == first, 'row %d: %s' % (at, sql))
+        cur.execute('SET wiscsort.debug_again = %d' % ROWS)
         found = explain(cur, 'SELECT k4, v FROM x ORDER BY k4', ', ANALYZE')
         check('Record Store: spool, then inline' in found and 'Began Again At Row: %d' % ROWS in found,
               'EXPLAIN says so', found)

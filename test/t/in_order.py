@@ -32,7 +32,7 @@ def compare(cluster, name, keys, place):
         query = 'SELECT i, length(k0) FROM (%s) w' % query
     wanted = rows(common.core(cluster), query)
     turn = PLACES.index(place) + list(KEYS).index(name)
-    for number in in_turn(range(len(SETTINGS)), turn, 2):
+    for number in in_turn(range(len(SETTINGS)), turn, 2 if place is None else 1):
         settings = SETTINGS[number]
         cur = session(cluster, **({'work_mem': settings['work_mem']} if common.options.core else settings))
         if place is None:

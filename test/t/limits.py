@@ -30,6 +30,27 @@ def need(cluster, cur, sql):
     return sum(common.logged_files(cluster.log()[before:]))
 
 
+def becoming_runs(cluster, cur):
+    """More rows come than are expected, and more than may wait in a spool: that and its runs are there together for a
+    while, but not where a limit that core's sort keeps, or a spool alone, has no room for both."""
+    for sql, share in (('SELECT * FROM wide WHERE i % 1 = 0 ORDER BY k', 7 / 8),
+                       ('SELECT k, hashint8(k) AS h FROM narrow WHERE k % 1 = 0 ORDER BY h', 3 / 8)):
+        sql = consume(sql)
+        cur.execute('SET max_parallel_workers_per_gather = 0; SET wiscsort.debug_force = on')
+        cur.execute('SET wiscsort.record_store = spool')
+        whole = need(cluster, cur, sql)
+        cur.execute("RESET wiscsort.record_store; SET wiscsort.enable = off")
+        core = need(cluster, cur, sql)
+        cur.execute("SET wiscsort.enable = on; SET wiscsort.cache_size = '%dkB'" % (whole // 1024 * share))
+        found = common.explain(cur, sql, ', ANALYZE, VERBOSE')
+        check('Record Store: inline' in found, 'a spool becomes runs', found)
+        for limit in ('temp_file_limit', 'wiscsort.max_temp'):
+            cur.execute("SET %s = '%dkB'" % (limit, max(core, whole) // 1024 * 5 // 4))
+            equal(error(cur, sql)[0], None, '%s: %s' % (limit, sql))
+            cur.execute('RESET ' + limit)
+        cur.execute('RESET wiscsort.cache_size; RESET wiscsort.debug_force; RESET max_parallel_workers_per_gather')
+
+
 def temp_file_limit():
     """The limit is met while rows are spooled, and at many places between the
     first byte and the last, which takes in the writing of runs."""
@@ -44,22 +65,7 @@ def temp_file_limit():
         check('temp_file_limit' in message, 'the message names the limit', message)
         cur.execute('RESET temp_file_limit')
         usable(cur, cluster, 'after temp_file_limit in the spool')
-        # more rows come than are expected, and more than may wait in a spool: they are not there twice
-        more = consume('SELECT * FROM wide WHERE i %% 1 = 0 ORDER BY k').replace('%%', '%')
-        cur.execute('SET max_parallel_workers_per_gather = 0; SET wiscsort.debug_force = on')
-        cur.execute('SET wiscsort.record_store = spool')
-        whole = need(cluster, cur, more)
-        cur.execute("RESET wiscsort.record_store; SET wiscsort.enable = off")
-        core = need(cluster, cur, more)
-        cur.execute("SET wiscsort.enable = on; SET wiscsort.cache_size = '%dkB'" % (whole // 1024 * 9 // 10))
-        cur.execute('SET wiscsort.debug_force = on')
-        found = common.explain(cur, more, ', ANALYZE, VERBOSE')
-        check('Record Store: inline' in found, 'a spool becomes runs', found)
-        for limit in ('temp_file_limit', 'wiscsort.max_temp'):
-            cur.execute("SET %s = '%dkB'" % (limit, core // 1024 * 5 // 4))
-            equal(error(cur, more)[0], None, 'not beside a limit that core keeps: ' + limit)
-            cur.execute('RESET ' + limit)
-        cur.execute('RESET wiscsort.cache_size; RESET wiscsort.debug_force; RESET max_parallel_workers_per_gather')
+        becoming_runs(cluster, cur)
         for sql in (WIDE, NARROW):
             sql = consume(sql)
             cur.execute('RESET temp_file_limit')
