@@ -350,6 +350,7 @@ ws_rows_write_last(WsRowWriter *w)
 	write_blocks(w);
 	w->run.nentries = w->written;
 	w->end = w->home->end;
+	ws_rowfile_align(w->home);
 }
 
 /* Ends the run and returns its description; raises what was met.  In the backend. */

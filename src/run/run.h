@@ -173,6 +173,7 @@ typedef struct WsRowFile
 extern void ws_rowfile_init(WsRowFile *home, WsFileSet *files, Size block_size, WsAccount *account);
 extern void ws_rowfile_free(WsRowFile *home, uint32 unit, uint32 n);
 extern uint32 ws_rowfile_take(WsRowFile *home, uint32 n, uint32 wanted);
+extern void ws_rowfile_align(WsRowFile *home);
 
 /* ---- rowwrite.c ---- */
 
