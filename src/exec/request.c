@@ -474,8 +474,11 @@ find_allowance(WsRequest *r, Relation rel)
 	}
 	r->found = ws_spool_allowance(sharers, WS_FOUND_STILL, &r->bound);
 	r->allowance = ws_spool_bytes(rows, width) > (double) r->found ? 0 : r->found;
-	heed_limit(r, ws_spool_bytes(rows, width), width, temp_file_limit, "temp_file_limit");
-	heed_limit(r, ws_spool_bytes(rows, width), width, ws_max_temp, "wiscsort.max_temp");
+	if (r->bound != NULL)		/* it is not the setting of the store that decides */
+	{
+		heed_limit(r, ws_spool_bytes(rows, width), width, temp_file_limit, "temp_file_limit");
+		heed_limit(r, ws_spool_bytes(rows, width), width, ws_max_temp, "wiscsort.max_temp");
+	}
 }
 
 /*

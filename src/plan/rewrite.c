@@ -256,7 +256,7 @@ limit_bound(const Rewrite *rw, LimitPath *limit)
 	return bound == WS_UNTOLD_BOUND && rw->root->limit_tuples > 0 ? rw->root->limit_tuples : bound;
 }
 
-/* The same of the sorts that a merge of members has, but for those of which it is made. */
+/* What price_in_full saves of a merge of members: of those that it sorts itself. */
 static WsSaved
 price_members_in_full(const Rewrite *rw, const MergeAppendPath *append)
 {

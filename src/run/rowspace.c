@@ -142,9 +142,9 @@ ws_rowfile_take(WsRowFile *home, uint32 n, uint32 wanted)
 /*
  * Lets the file end at a multiple of the block size, so that the blocks of the next run, as far as they are
  * full, begin at such multiples, and the system can drop them from the page cache as a whole.  (512 MB of
- * rows of 100 bytes in a cgroup of 500 MB, 64 MB: without, 0.82 times as fast as with blocks of one size.)
- * May be called in a helper, which is why the units between are not said to be free: they are less than a
- * block.
+ * rows of 100 bytes in a cgroup of 500 MB, 64 MB: without, 0.82 times as fast as with blocks of one size;
+ * bench/builds, case beyond_grid.)  May be called in a helper, which is why the units between are not said
+ * to be free: they are less than a block.
  */
 void
 ws_rowfile_align(WsRowFile *home)

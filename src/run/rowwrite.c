@@ -132,14 +132,22 @@ static void
 place_block(WsRowWriter *w, uint32 n)
 {
 	WsBlockStart *start = &w->starts[w->run.blocks - 1];
-	uint32		unit = ws_rowfile_take(w->home, n, w->next_unit);
+	uint32		most = (uint32) (w->run.block_size / WS_ROWS_UNIT);
+	uint32		unit;
 
-	if (w->home->end < n)
-		w->error = EFBIG;		/* 16 TB: it has begun again at 0 */
+	if (w->home->end > PG_UINT32_MAX - n - most)
+	{
+		/* that is 16 TB */
+		w->error = EFBIG;
+		if (w->helper == NULL)
+			ws_file_write_failed(w->home->files, w->run.file, w->error);
+		return;
+	}
+	unit = ws_rowfile_take(w->home, n, w->next_unit);
 	if (unit != w->next_unit)
 		write_blocks(w);
 	start->unit = unit;
-	start->units_less_1 = Min(n, (uint32) (w->run.block_size / WS_ROWS_UNIT)) - 1;
+	start->units_less_1 = Min(n, most) - 1;
 	w->next_unit = unit + n;
 	w->run.units += n;
 }
