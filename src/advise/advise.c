@@ -29,32 +29,15 @@
 #include "utils/jsonb.h"
 #include "utils/tuplestore.h"
 
-/* The settings for which both sorts are forecast, kB. */
-static const int settings[] = {4 * 1024, 16 * 1024, 64 * 1024, 256 * 1024, 1024 * 1024};
-static const char *const setting_names[] = {"4MB", "16MB", "64MB", "256MB", "1GB"};
+/* The settings for which both sorts are forecast, as one would write them. */
+static const char *const setting_names[WS_SETTINGS] = {"4MB", "16MB", "64MB", "256MB", "1GB"};
 
-#define LARGEST_ADVICE		(1024 * 1024)	/* kB: more is not recommended */
-#define LEAST_GAIN			0.1		/* of a sort's time, for which more memory is recommended */
 #define LEAST_SECONDS		0.001	/* of a sort that is taken as a measure of the machine */
 #define MOST_SCALE			20.0
 #define TRIALS_LEAST		4.0		/* seconds that trials may take */
 #define TRIALS_SHARE		6.0		/* of those that the query took, if that is more */
 
 #define COLUMNS				14
-
-/* A sort, with what is known before and after the query has been run. */
-typedef struct Advised
-{
-	WsFoundSort *found;
-	WsSortFacts facts;
-	const Plan *rows;			/* what the planner expects of the rows */
-	int			width;			/* bytes of a row's data */
-	bool		measured;
-	double		core[lengthof(settings)];	/* how many times as long as forecast it takes core */
-	double		here[lengthof(settings)];	/* and WiscSort */
-	WsMeasured *input;			/* or NULL */
-	WsMeasured *output;			/* if the rows of the sort are not those of its input */
-} Advised;
 
 /* The request of a sort that is core's, as WiscSort would have it. */
 static WsRequest *
@@ -83,17 +66,17 @@ request_of(const WsFoundSort *found)
 
 /* Sets all factors. */
 static void
-set_factors(Advised *a, double factor)
+set_factors(WsAdvised *a, double factor)
 {
-	for (int i = 0; i < (int) lengthof(settings); i++)
+	for (int i = 0; i < WS_SETTINGS; i++)
 		a->core[i] = a->here[i] = factor;
 }
 
 /* What the planner knows of a sort. */
-static Advised *
+static WsAdvised *
 estimate(WsFoundSort *found)
 {
-	Advised    *a = palloc0(sizeof(Advised));
+	WsAdvised    *a = palloc0(sizeof(WsAdvised));
 	WsSortFacts *facts = &a->facts;
 	const Plan *input = outerPlan(found->node->plan);
 	const Plan *rows = input;
@@ -128,6 +111,12 @@ estimate(WsFoundSort *found)
 	facts->exact = spec->exact;
 	facts->bytes = !spec->comparator && !spec->guess;
 	facts->rows = input->plan_rows;
+	if (found->bound > 0 && found->bound <= facts->rows * WS_MOST_WANTED)
+	{
+		facts->request.wanted = (uint64) found->bound;
+		facts->wanted = found->bound;
+		facts->taken = ws_rows_taken_in(facts->rows, facts->wanted);
+	}
 
 	m.unit = ws_spool_unit(desc);
 	ws_measure_row(&m, MAXALIGN(SizeofMinimalTupleHeader) + input->plan_width, 0);
@@ -155,7 +144,7 @@ estimate(WsFoundSort *found)
  * columns', because its sort wants a column that has the collation.
  */
 static void
-note_copies(Advised *a, PlanState *input)
+note_copies(WsAdvised *a, PlanState *input)
 {
 	const WsFoundSort *found = a->found;
 
@@ -173,7 +162,7 @@ note_copies(Advised *a, PlanState *input)
 
 /* Has a sort's rows measured: it may keep `share` of what all sorts may. */
 static void
-begin_measuring(Advised *a, double share)
+begin_measuring(WsAdvised *a, double share)
 {
 	PlanState  *input = outerPlanState(a->found->node);
 
@@ -193,12 +182,31 @@ seconds_of(PlanState *node)
 	return ws_node_seconds(node);
 }
 
+/* Of the rows that were measured, how many does WiscSort take in for a LIMIT? */
+static void
+note_taken(WsAdvised *a)
+{
+	WsSortFacts *facts = &a->facts;
+	const WsSortState *state = (const WsSortState *) a->found->node;
+
+	if (facts->wanted == 0)
+		return;
+	facts->taken = ws_rows_taken_in(facts->rows, facts->wanted);
+	if (a->found->kind == WS_NODE_OURS && state->has_stats)
+	{
+		/* it may not have been told, or the order of rows may have hidden from it what is not wanted */
+		facts->request.wanted = state->request->wanted;
+		facts->wanted = (double) facts->request.wanted;
+		facts->taken = facts->rows - (double) state->stats.passed;
+	}
+}
+
 /*
  * Takes what was measured into the facts, and finds how long the sort takes: by trials, of so many seconds,
  * or else by how long it took.
  */
 static void
-end_measuring(Advised *a, double trials)
+end_measuring(WsAdvised *a, double trials)
 {
 	WsSortFacts *facts = &a->facts;
 	PlanState  *node = a->found->node;
@@ -212,6 +220,7 @@ end_measuring(Advised *a, double trials)
 
 	a->measured = true;
 	facts->rows = a->input->rows / loops;
+	note_taken(a);
 	if (rows->rows == 0)
 		return;
 	facts->row = rows->spool / rows->rows;
@@ -224,7 +233,7 @@ end_measuring(Advised *a, double trials)
 					rows->core / rows->rows);
 
 	if (a->input->sample != NULL &&
-		ws_try_sorts(a->input, a->found, facts, minimal, trials, settings, lengthof(settings),
+		ws_try_sorts(a->input, a->found, facts, minimal, trials, ws_settings, WS_SETTINGS,
 					 a->core, a->here))
 		return;
 
@@ -247,21 +256,11 @@ describe(const WsSortForecast *f)
 	return psprintf("external, %.0f runs, %d %s", f->runs, f->passes, f->passes == 1 ? "pass" : "passes");
 }
 
-/* Does core keep a heap of the rows that a LIMIT asks for? */
-static bool
-is_top_n(const Advised *a)
-{
-	const WsFoundSort *found = a->found;
-
-	return found->kind == WS_NODE_CORE && found->bound != WS_NO_BOUND &&
-		ws_bound_is_cores(found->bound, found->sortops[0], found->collations[0], a->facts.rows, a->width);
-}
-
 /* Does core not sort all rows at once, which is what is foreseen of it? */
 static bool
-sorts_a_part(const Advised *a)
+sorts_a_part(const WsAdvised *a)
 {
-	return is_top_n(a) || a->found->kind == WS_NODE_INCREMENTAL;
+	return ws_is_top_n(a) || a->found->kind == WS_NODE_INCREMENTAL;
 }
 
 static void
@@ -271,18 +270,39 @@ add_estimate(StringInfo buf, const char *who, const WsSortForecast *f, double sc
 					 f->temp);
 }
 
+/*
+ * The facts with one of the settings: the planner may have the rows wait elsewhere there, or the other way
+ * round have WiscSort sort only there.
+ */
+static WsSortFacts
+facts_with(const WsAdvised *a, int setting)
+{
+	const WsAdvised *there = a->there[setting];
+	WsSortFacts facts = a->facts;
+	double		tie_row = facts.tie_row;
+
+	if (there == NULL || there->found->kind != WS_NODE_OURS)
+		return facts;
+	facts.request = there->facts.request;
+	facts.request.wanted = a->facts.request.wanted;
+	facts.entry = there->facts.entry;
+	facts.tie_row = there->facts.tie_row > 0 && tie_row > 0 ? tie_row : there->facts.tie_row;
+	return facts;
+}
+
 /* What both sorts take at each setting, as jsonb. */
 static Datum
-estimates(const Advised *a)
+estimates(const WsAdvised *a)
 {
 	StringInfoData buf;
 
 	initStringInfo(&buf);
 	appendStringInfoChar(&buf, '[');
-	for (int i = 0; i < (int) lengthof(settings); i++)
+	for (int i = 0; i < WS_SETTINGS; i++)
 	{
-		WsSortForecast core = ws_forecast_core(&a->facts, (Size) settings[i] * 1024);
-		WsSortForecast here = ws_forecast_here(&a->facts, (Size) settings[i] * 1024);
+		WsSortForecast core = ws_forecast_core(&a->facts, (Size) ws_settings[i] * 1024);
+		WsSortFacts facts = facts_with(a, i);
+		WsSortForecast here = ws_forecast_here(&facts, (Size) ws_settings[i] * 1024);
 
 		appendStringInfo(&buf, "%s{\"work_mem\": \"%s\"", i > 0 ? ", " : "", setting_names[i]);
 		if (sorts_a_part(a))
@@ -296,89 +316,16 @@ estimates(const Advised *a)
 	return DirectFunctionCall1(jsonb_in, CStringGetDatum(buf.data));
 }
 
-/* A setting that is at least `kb`, and easy to remember. */
-static int
-round_up(int kb)
-{
-	int			unit = kb >= 16 * 1024 ? 1024 : 64;
-
-	return kb > MAX_KILOBYTES - unit ? MAX_KILOBYTES : (kb + unit - 1) / unit * unit;
-}
-
-/* The factor of who sorts with so much memory, kB: between those of two settings in proportion. */
-static double
-factor_at(const Advised *a, int kb)
-{
-	const double *factors = a->found->kind == WS_NODE_OURS ? a->here : a->core;
-	int			i = 0;
-	double		share;
-
-	while (i < (int) lengthof(settings) - 2 && kb > settings[i + 1])
-		i++;
-	share = log((double) kb / settings[i]) / log((double) settings[i + 1] / settings[i]);
-	share = Max(0.0, Min(share, 1.0));
-	return factors[i] * (1 - share) + factors[i + 1] * share;
-}
-
-/* Does the planner, which may expect fewer rows than there are, still prefer WiscSort with `memory` kB? */
-static bool
-stays_ours(const Advised *a, int memory)
-{
-	return ws_considered_with(memory, outerPlan(a->found->node->plan)->plan_rows, a->rows->plan_width,
-							  ws_only_target(a->rows->targetlist));
-}
-
-/* The work_mem to be recommended for a sort that takes `least` for one pass; *reason is set. */
-static int
-recommend(const Advised *a, int least, char **reason)
-{
-	bool		ours = a->found->kind == WS_NODE_OURS;
-	const char *one_pass = ours ? "one-pass" : "in memory";
-	int			advice = round_up(least);
-	WsSortForecast now = ours ? ws_forecast_here(&a->facts, (Size) work_mem * 1024) :
-		ws_forecast_core(&a->facts, (Size) work_mem * 1024);
-	WsSortForecast then = ours ? ws_forecast_here(&a->facts, (Size) advice * 1024) :
-		ws_forecast_core(&a->facts, (Size) advice * 1024);
-	double		gain = 1 - then.seconds * factor_at(a, advice) / (now.seconds * factor_at(a, work_mem));
-
-	if (is_top_n(a))
-		*reason = "a LIMIT takes few of the rows, of which PostgreSQL keeps no more than these";
-	else if (a->found->kind == WS_NODE_INCREMENTAL)
-		*reason = "rows come in the order of the first keys, and are sorted a group at a time";
-	else if (now.in_memory)
-		*reason = "the sort is in memory with the present work_mem";
-	else if (now.one_pass)
-		*reason = "the sort is one-pass with the present work_mem";
-	else if (advice > LARGEST_ADVICE)
-		*reason = psprintf("the sort would be %s with %d kB, which is more than one sort should have",
-						   one_pass, least);
-	else if (gain < LEAST_GAIN)
-		*reason = psprintf("the sort would be %s with %d kB, and take %.0f %% less time", one_pass, least,
-						   Max(0.0, gain * 100));
-	else if (ours && !stays_ours(a, advice))
-		*reason = psprintf("the sort would be %s with %d kB, but the planner expects only %.0f rows, and "
-						   "would leave them to PostgreSQL's sort then", one_pass, least,
-						   outerPlan(a->found->node->plan)->plan_rows);
-	else
-	{
-		*reason = psprintf("the sort is %s with that, and takes about %.0f %% less time and %.0f kB of "
-						   "temporary files instead of %.0f kB", one_pass, gain * 100, then.temp / 1024,
-						   now.temp / 1024);
-		return advice;
-	}
-	return work_mem;
-}
-
 /* Puts the row of a sort into the result. */
 static void
-put_row(const Advised *a, int number, ReturnSetInfo *result)
+put_row(const WsAdvised *a, int number, ReturnSetInfo *result)
 {
 	static const char *const kinds[] = {"Sort", "Incremental Sort", "WiscSort"};
 	const WsSortFacts *facts = &a->facts;
 	WsSortForecast core = ws_forecast_core(facts, (Size) work_mem * 1024);
 	WsSortForecast here = ws_forecast_here(facts, (Size) work_mem * 1024);
-	int			least_here = ws_least_work_mem(facts, ws_forecast_here);
-	int			least_core = ws_least_work_mem(facts, ws_forecast_core);
+	int			least_here = ws_least_work_mem(facts, ws_forecast_here, 0);
+	int			least_core = ws_least_work_mem(facts, ws_forecast_core, 0);
 	bool		incremental = a->found->kind == WS_NODE_INCREMENTAL;
 	Datum		values[COLUMNS];
 	bool		nulls[COLUMNS] = {0};
@@ -392,7 +339,7 @@ put_row(const Advised *a, int number, ReturnSetInfo *result)
 	values[i++] = Int32GetDatum(a->width);
 	values[i++] = BoolGetDatum(a->measured);
 	values[i++] = Int32GetDatum(a->found->processes);
-	values[i++] = CStringGetTextDatum(is_top_n(a) ? "top-N heapsort" :
+	values[i++] = CStringGetTextDatum(ws_is_top_n(a) ? "top-N heapsort" :
 									  incremental ? "in groups" : describe(&core));
 	values[i++] = CStringGetTextDatum(describe(&here));
 	nulls[i] = least_here == MAX_KILOBYTES;
@@ -400,11 +347,67 @@ put_row(const Advised *a, int number, ReturnSetInfo *result)
 	nulls[i] = least_core == MAX_KILOBYTES || sorts_a_part(a);
 	values[i++] = Int64GetDatum(least_core);
 	values[i++] = estimates(a);
-	values[i++] = Int64GetDatum(recommend(a, a->found->kind == WS_NODE_OURS ? least_here : least_core,
+	values[i++] = Int64GetDatum(ws_recommend(a, a->found->kind == WS_NODE_OURS ? least_here : least_core,
 										  &reason));
 	values[i++] = CStringGetTextDatum(reason);
 	Assert(i == COLUMNS);
 	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+}
+
+/* The sorts of a plan, as far as the planner knows them. */
+static List *
+estimate_all(const QueryDesc *desc)
+{
+	List	   *sorts = NIL;
+	ListCell   *lc;
+
+	foreach(lc, ws_find_sorts(desc->plannedstmt, desc->planstate))
+		sorts = lappend(sorts, estimate(lfirst(lc)));
+	return sorts;
+}
+
+/* The sort of another plan of the query that is to have the same order, and is not somebody else's yet. */
+static const WsAdvised *
+counterpart(const WsAdvised *a, List **others)
+{
+	ListCell   *lc;
+
+	foreach(lc, *others)
+	{
+		const WsAdvised *other = lfirst(lc);
+
+		if (strcmp(other->found->keys, a->found->keys) != 0)
+			continue;
+		*others = list_delete_cell(*others, lc);
+		return other;
+	}
+	return NULL;
+}
+
+/* Plans the query with each of the settings, and notes how each of the sorts is planned there. */
+static void
+plan_with_settings(List *sorts, const char *text, int cursor_options)
+{
+	for (int i = 0; i < WS_SETTINGS; i++)
+	{
+		int			level = NewGUCNestLevel();
+		QueryDesc  *desc;
+		List	   *others;
+		ListCell   *lc;
+
+		(void) set_config_option("work_mem", setting_names[i], PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
+								 true, 0, false);
+		desc = ws_query_begin(ws_plan_query(ws_accept_query(text), text, cursor_options), text, false);
+		others = estimate_all(desc);
+		foreach(lc, sorts)
+		{
+			WsAdvised    *a = lfirst(lc);
+
+			a->there[i] = counterpart(a, &others);
+		}
+		ws_query_end(desc);
+		AtEOXact_GUC(false, level);
+	}
 }
 
 typedef struct Question
@@ -422,9 +425,10 @@ advise(void *arg)
 	const char *text = question->text;
 	bool		run = question->run;
 	Query	   *query = ws_accept_query(text);
-	PlannedStmt *stmt = ws_plan_query(query, text, run ? 0 : CURSOR_OPT_PARALLEL_OK);
+	int			cursor_options = run ? 0 : CURSOR_OPT_PARALLEL_OK;
+	PlannedStmt *stmt = ws_plan_query(query, text, cursor_options);
 	QueryDesc  *desc;
-	List	   *sorts = NIL;
+	List	   *sorts;
 	ListCell   *lc;
 	int			number = 0;
 	double		trials;
@@ -432,8 +436,7 @@ advise(void *arg)
 	if (run)
 		ws_measure_begin();
 	desc = ws_query_begin(stmt, text, run);
-	foreach(lc, ws_find_sorts(desc->plannedstmt, desc->planstate))
-		sorts = lappend(sorts, estimate(lfirst(lc)));
+	sorts = estimate_all(desc);
 	if (run)
 	{
 		foreach(lc, sorts)
@@ -444,9 +447,11 @@ advise(void *arg)
 		foreach(lc, sorts)
 		{
 			end_measuring(lfirst(lc), trials / list_length(sorts));
-			ws_sample_end(((Advised *) lfirst(lc))->input);
+			ws_sample_end(((WsAdvised *) lfirst(lc))->input);
 		}
 	}
+	if (sorts != NIL)
+		plan_with_settings(sorts, text, cursor_options);
 	foreach(lc, sorts)
 		put_row(lfirst(lc), ++number, question->result);
 	ws_query_end(desc);

@@ -19,11 +19,16 @@
 #include "store/request.h"
 
 /* ---- model.c ---- */
+#define WS_SETTINGS		5
+
+extern const int ws_settings[WS_SETTINGS];
 
 /* One sort: what is known of its rows, by estimate or by having been run. */
 typedef struct WsSortFacts
 {
 	double		rows;			/* of one execution, in one process */
+	double		wanted;			/* of these, by a LIMIT that WiscSort heeds; 0: all */
+	double		taken;			/* rows that it takes in for that */
 	double		row;			/* bytes of a row in a spool, on average */
 	double		tie_row;		/* with the table as store: bytes of a TID and a key, or 0: not spooled */
 	double		core_row;		/* bytes of a row as core has it in memory, beside its array; or 0: none */
@@ -47,8 +52,10 @@ typedef struct WsSortForecast
 
 extern WsSortForecast ws_forecast_here(const WsSortFacts *facts, Size memory);
 extern WsSortForecast ws_forecast_core(const WsSortFacts *facts, Size memory);
-extern int	ws_least_work_mem(const WsSortFacts *facts,
-							  WsSortForecast (*forecast) (const WsSortFacts *facts, Size memory));
+
+typedef WsSortForecast (*WsForecaster) (const WsSortFacts *facts, Size memory);
+
+extern int	ws_least_work_mem(const WsSortFacts *facts, WsForecaster forecast, int passes);
 
 /* ---- query.c ---- */
 
@@ -82,6 +89,26 @@ extern QueryDesc *ws_query_begin(PlannedStmt *stmt, const char *text, bool run);
 extern void ws_query_end(QueryDesc *desc);
 extern const Node *ws_only_target(const List *targetlist);
 extern List *ws_find_sorts(PlannedStmt *stmt, PlanState *top);
+
+/* ---- advise.c ---- */
+/* A sort, with what is known before and after the query has been run. */
+typedef struct WsAdvised
+{
+	WsFoundSort *found;
+	WsSortFacts facts;
+	const Plan *rows;			/* what the planner expects of the rows */
+	int			width;			/* bytes of a row's data */
+	bool		measured;
+	double		core[WS_SETTINGS];	/* how many times as long as forecast it takes core */
+	double		here[WS_SETTINGS];	/* and WiscSort */
+	const struct WsAdvised *there[WS_SETTINGS];	/* as it is planned with that, or NULL */
+	struct WsMeasured *input;	/* or NULL */
+	struct WsMeasured *output;	/* if the rows of the sort are not those of its input */
+} WsAdvised;
+
+/* ---- recommend.c ---- */
+extern bool ws_is_top_n(const WsAdvised *a);
+extern int	ws_recommend(const WsAdvised *a, int least, char **reason);
 
 /* ---- reasons.c ---- */
 extern const char *ws_reason(const WsFoundSort *found, bool planned, List *notes);

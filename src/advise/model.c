@@ -36,6 +36,7 @@
 #define HERE_ROW			60.0
 #define HERE_LONG_KEY		40.0
 #define HERE_TABLE_ROW		60.0
+#define HERE_PASSED_ROW		30.0	/* that a LIMIT does not ask for */
 #define HERE_ALONE_ROW		100.0	/* without helpers */
 #define HERE_MORE_PASSES	300.0	/* a row and pass */
 #define HERE_MEMORY_BYTE	0.45
@@ -50,6 +51,9 @@
 #define CORE_STEP			9.0
 #define CORE_DATUM_STEP		5.6
 #define CORE_COMPARED_STEP	13.0
+
+/* The settings for which both sorts are forecast, kB. */
+const int	ws_settings[WS_SETTINGS] = {4 * 1024, 16 * 1024, 64 * 1024, 256 * 1024, 1024 * 1024};
 
 /* Bytes of a run's file that n entries take. */
 static double
@@ -232,9 +236,9 @@ time_here(const WsSortFacts *s, double spooled, Size memory, WsSortForecast *f)
 	f->seconds = ns / 1e9;
 }
 
-/* What a WiscSort of these rows does with `memory` bytes. */
-WsSortForecast
-ws_forecast_here(const WsSortFacts *s, Size memory)
+/* What a WiscSort of these rows, which it takes in all, does with `memory` bytes. */
+static WsSortForecast
+forecast_all(const WsSortFacts *s, Size memory)
 {
 	WsRequest	request = s->request;
 	double		a_row = request.store == WS_KIND_SPOOL ? s->row :
@@ -260,6 +264,20 @@ ws_forecast_here(const WsSortFacts *s, Size memory)
 			form_runs(s, &b, &e, capacity, (double) b.shared / (a_row + s->entry), &f);
 	}
 	time_here(s, spooled, memory, &f);
+	return f;
+}
+
+/* What a WiscSort of these rows does with `memory` bytes. */
+WsSortForecast
+ws_forecast_here(const WsSortFacts *s, Size memory)
+{
+	WsSortFacts taken = *s;
+	WsSortForecast f;
+
+	if (s->wanted > 0)
+		taken.rows = s->taken;
+	f = forecast_all(&taken, memory);
+	f.seconds += (s->rows - taken.rows) * HERE_PASSED_ROW / 1e9;
 	return f;
 }
 
@@ -327,11 +345,11 @@ ws_forecast_core(const WsSortFacts *s, Size memory)
 }
 
 /*
- * The least work_mem, in kB, with which a sort is in one pass, as `forecast` says; MAX_KILOBYTES if none is
- * enough.  More memory never makes it more passes.
+ * The least work_mem, in kB, with which a sort has no more than so many merge passes, as `forecast` says:
+ * with none it is in one pass.  MAX_KILOBYTES if none is enough.  More memory never makes it more passes.
  */
 int
-ws_least_work_mem(const WsSortFacts *s, WsSortForecast (*forecast) (const WsSortFacts *facts, Size memory))
+ws_least_work_mem(const WsSortFacts *s, WsForecaster forecast, int passes)
 {
 	int			low = 64;
 	int			high = MAX_KILOBYTES;
@@ -341,7 +359,7 @@ ws_least_work_mem(const WsSortFacts *s, WsSortForecast (*forecast) (const WsSort
 		int			middle = low + (high - low) / 2;
 		WsSortForecast f = forecast(s, (Size) middle * 1024);
 
-		if (f.one_pass)
+		if (f.one_pass || (passes > 0 && f.passes <= passes))
 			high = middle;
 		else
 			low = middle + 1;

@@ -2,7 +2,8 @@
  * status.c - wiscsort.status(): what is loaded where, built with what, and what is wrong.
  *
  * One row for each thing: its name, its value, and a hint if something should be done about it.  Reads
- * settings and catalogs that everybody may read, and the files of the system that tell its memory.
+ * settings and catalogs that everybody may read, and the files of the system that tell its memory and
+ * devices.
  *-------------------------------------------------------------------------
  */
 #include "advise/advise.h"
@@ -13,11 +14,15 @@
 #include "catalog/pg_authid.h"
 #include "catalog/pg_db_role_setting.h"
 #include "catalog/pg_type.h"
+#include "commands/tablespace.h"
+#include "common/relpath.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "os/os.h"
+#include "stat/stat.h"
+#include "storage/fd.h"
 #include "utils/array.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
@@ -25,9 +30,16 @@
 #include "utils/rel.h"
 #include "utils/tuplestore.h"
 
+#include <limits.h>
+#include <unistd.h>
+
 /* effective_cache_size that is so many times the memory there is gets a hint. */
 #define FAR_ABOVE		2
 
+/* Temporary tablespaces that are looked at, at most. */
+#define MOST_SPACES		64
+
+static const char hidden[] = "Only members of pg_read_all_settings may see it.";
 static const char library_setting[] = "session_preload_libraries=";
 
 static void
@@ -142,6 +154,13 @@ look_up_lists(char **database, StringInfo roles)
 	}
 }
 
+/* Is the library where local_preload_libraries looks for it? */
+static bool
+is_plugin(void)
+{
+	return access(psprintf("%s/plugins/wiscsort" DLSUFFIX, pkglib_path), F_OK) == 0;
+}
+
 /* Which libraries are loaded where. */
 static void
 say_loaded(ReturnSetInfo *result)
@@ -163,11 +182,12 @@ say_loaded(ReturnSetInfo *result)
 
 		if (list == NULL)
 		{
-			say(result, lists[i], NULL, "Only members of pg_read_all_settings may see it.");
+			say(result, lists[i], NULL, hidden);
 			continue;
 		}
 		shared = shared || (i == 0 && ws_names_wiscsort(list));
-		next = next || (i != 1 && ws_names_wiscsort(list));
+		if (ws_names_wiscsort(list) && (i == 0 || (i == 2 && is_plugin())))
+			next = true;
 		say(result, lists[i], list, NULL);
 	}
 	say(result, "session_preload_libraries of the database", database,
@@ -197,6 +217,65 @@ say_memory(ReturnSetInfo *result)
 		ws_processors() < 2 ? "Without a second processor there are no helper threads." : NULL);
 }
 
+/* What a directory is on, and how much room there is: "/dev/nvme0n1p1 (ext4, NVMe), 73210 MB free". */
+static char *
+describe(const char *directory)
+{
+	char		resolved[PATH_MAX];
+	WsDevice	found;
+	StringInfoData text;
+
+	if (realpath(directory, resolved) == NULL || !ws_device_find("", resolved, &found))
+		return NULL;
+	initStringInfo(&text);
+	appendStringInfo(&text, "%s (%s", found.name, found.type);
+	if (found.kind != NULL)
+		appendStringInfo(&text, ", %s", found.kind);
+	appendStringInfoChar(&text, ')');
+	if (found.free_bytes >= 0)
+		appendStringInfo(&text, ", %lld MB free", (long long) found.free_bytes / (1024 * 1024));
+	return text.data;
+}
+
+/* The devices of the database's own tablespace, and of all that its temporary files go to. */
+static void
+say_devices(ReturnSetInfo *result)
+{
+	bool		visible = has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_SETTINGS);
+	char	   *database = GetDatabasePath(MyDatabaseId, MyDatabaseTableSpace);
+	Oid			spaces[MOST_SPACES];
+	int			n;
+
+	say(result, "device of the database", visible ? describe(database) : NULL, visible ? NULL : hidden);
+	PrepareTempTablespaces();
+	n = GetTempTablespaces(spaces, lengthof(spaces));
+	if (n <= 0)
+		spaces[0] = InvalidOid;
+	for (int i = 0; i < Max(n, 1); i++)
+	{
+		Oid			space = OidIsValid(spaces[i]) ? spaces[i] : MyDatabaseTableSpace;
+		char		directory[MAXPGPATH];
+		char	   *name;
+
+		/* that of the files, or before the first of them that which it will be made in */
+		TempTablespacePath(directory, space);
+		if (access(directory, F_OK) != 0)
+			get_parent_directory(directory);
+		name = psprintf("device of temporary files in %s", get_tablespace_name(space));
+		say(result, name, visible ? describe(directory) : NULL, visible ? NULL : hidden);
+	}
+}
+
+/* Are sorts counted, for the views? */
+static void
+say_statistics(ReturnSetInfo *result)
+{
+	if (ws_shared() == NULL)
+		say(result, "statistics", "no shared memory", ws_why_not_shared());
+	else
+		say(result, "statistics", ws_track_sorts ? "sorts are counted" : "wiscsort.track is off", NULL);
+}
+
 PG_FUNCTION_INFO_V1(wiscsort_status);
 PGDLLEXPORT Datum wiscsort_status(PG_FUNCTION_ARGS);
 
@@ -212,6 +291,7 @@ wiscsort_status(PG_FUNCTION_ARGS)
 	say(result, "built for", "PostgreSQL " PG_VERSION, NULL);
 	say(result, "server", psprintf("PostgreSQL %s", setting("server_version")), NULL);
 	say_loaded(result);
+	say_statistics(result);
 	say(result, "wiscsort.enable", ws_enable ? "on" : "off",
 		ws_enable ? NULL : "The library is loaded, and sorts nothing. Set it to on, or RESET it.");
 	say(result, "enable_sort", enable_sort ? "on" : "off",
@@ -221,5 +301,6 @@ wiscsort_status(PG_FUNCTION_ARGS)
 	say_memory(result);
 	say(result, "temp_tablespaces", spaces[0] != '\0' ? spaces : "the default tablespace", NULL);
 	say(result, "temp_file_limit", setting("temp_file_limit"), NULL);
+	say_devices(result);
 	return (Datum) 0;
 }

@@ -101,6 +101,7 @@ typedef struct Trial
 	const WsFoundSort *found;
 	int64		rows;
 	int64		read;
+	int64		asked;				/* rows that are read from the sort, for a LIMIT */
 	Size		pad;			/* core's rows are at least so long as minimal tuples; 0: as they are */
 	WsTimer    *input;
 	TupleTableSlot *stored;
@@ -212,7 +213,7 @@ sort_by_core(Trial *t, const WsSortFacts *facts, int kilobytes)
 		}
 	}
 	tuplesort_performsort(sort);
-	while (more)
+	for (int64 n = 0; more && n < t->asked; n++)
 	{
 		CHECK_FOR_INTERRUPTS();
 		InstrStartNode(output);
@@ -281,7 +282,7 @@ sort_here(Trial *t, const WsRequest *request)
 	while ((slot = next_row(t)) != NULL)
 		ws_sort_put(sort, slot);
 	ws_sort_perform(sort);
-	while (more)
+	for (int64 n = 0; more && n < t->asked; n++)
 	{
 		CHECK_FOR_INTERRUPTS();
 		InstrStartNode(output);
@@ -327,7 +328,7 @@ request_for(const WsRequest *r, Size memory, double part)
 	request.found = part_of(r->found, part);
 	request.stays = part_of(r->stays, part);
 	request.again = false;
-	request.wanted = 0;
+	request.wanted = r->wanted > 0 ? Max((uint64) ((double) r->wanted * part), 1) : 0;
 	request.watch = NULL;
 	return request;
 }
@@ -361,7 +362,8 @@ static double
 try_settings(const WsMeasured *measured, const WsFoundSort *found, const WsSortFacts *facts, int64 rows,
 			 int turns, Size pad, const int *settings, int n, double *core, double *here)
 {
-	Trial		t = {.sample = measured->sample, .found = found, .rows = rows, .pad = pad};
+	Trial		t = {.sample = measured->sample, .found = found, .rows = rows, .pad = pad,
+	.asked = PG_INT64_MAX};
 	double		part = (double) rows / Max(facts->rows, 1);
 	double		all = 0;
 	bool		core_in_memory = false;
@@ -370,6 +372,8 @@ try_settings(const WsMeasured *measured, const WsFoundSort *found, const WsSortF
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "WiscSort trials",
 												  ALLOCSET_DEFAULT_SIZES);
 
+	if (found->bound > 0)
+		t.asked = (int64) Max(found->bound * part, 1);
 	for (int i = 0; i < n; i++)
 	{
 		Size		memory = (Size) settings[i] * 1024;
@@ -378,6 +382,7 @@ try_settings(const WsMeasured *measured, const WsFoundSort *found, const WsSortF
 		double		core_took[TURNS] = {0};
 
 		sample.rows = (double) rows;
+		sample.taken *= part;
 		sample.request = request_for(&facts->request, memory, part);
 		if (over_limits(&sample, measured->written))
 		{

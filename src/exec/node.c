@@ -29,9 +29,6 @@
 #include "utils/rel.h"
 #include "utils/timestamp.h"
 
-/* Of the rows expected, the share up to which it pays not to take all in. */
-#define MOST_WANTED		0.75
-
 static const CustomExecMethods exec_methods;
 
 static Node *
@@ -146,6 +143,8 @@ show_output(WsSortState *state)
 	WsFigures  *figures = state->figures;
 
 	figures->rows_out = (int64) state->sort->sorter->position;
+	if (unlikely(state->request->wanted > 0) && (uint64) figures->rows_out == state->request->wanted)
+		ws_track_drained(state->track);
 	if (unlikely(figures->rows_out % WS_LOOK_ROWS == 0))
 		figures->memory = ws_sort_memory(state->sort);
 }
@@ -177,9 +176,25 @@ rows_wanted(WsSortState *state)
 		return 0;
 	if (!clause_value(state, state->offset, &offset))
 		offset = 0;
-	if (pg_add_s64_overflow(limit, offset, &limit) || limit > state->request->rows * MOST_WANTED)
+	if (pg_add_s64_overflow(limit, offset, &limit) || limit > state->request->rows * WS_MOST_WANTED)
 		return 0;
 	return (uint64) limit;
+}
+
+/* Sets the figures that are not counted, if it is time; *looked is when that was. */
+static void
+look(WsFigures *figures, const WsSort *sort, PlanState *outer, TimestampTz *looked)
+{
+	TimestampTz now = GetCurrentTimestamp();
+
+	if (*looked == 0)
+		*looked = now;
+	if (figures->rows_in % WS_LOOK_ROWS != 0 && now - *looked < WS_LOOK_US)
+		return;
+	*looked = now;
+	figures->memory = ws_sort_memory(sort);
+	figures->share_read = ws_share_read(outer, figures->rows_in);
+	figures->looked_at = now;
 }
 
 /* Reads the whole input and sorts it. */
@@ -194,6 +209,7 @@ sort_input(WsSortState *state)
 	WsFigures  *figures;
 	WsSort	   *sort;
 	WsInput		input;
+	TimestampTz looked = 0;
 	TupleTableSlot *slot = NULL;
 
 	estate->es_direction = ForwardScanDirection;
@@ -217,7 +233,7 @@ sort_input(WsSortState *state)
 	if (first && ws_track_sorts)
 		ws_track_foresee(state->track, ws_foresee_output(state));
 	ws_note_keys(state);
-	ws_track_begin(state->track, state->request->rows);
+	ws_track_begin(state->track, state->request);
 	state->figures = figures = state->request->watch->figures;
 	sort = ws_sort_create(state->request, ExecGetResultType(outer), state->rel);
 	MemoryContextSwitchTo(sort->sorter->context);
@@ -229,12 +245,8 @@ sort_input(WsSortState *state)
 	for (; slot != NULL; slot = ws_input_next(&input))
 	{
 		ws_sort_put(sort, slot);
-		if (unlikely(++figures->rows_in % WS_LOOK_ROWS == 0))
-		{
-			figures->memory = ws_sort_memory(sort);
-			figures->share_read = ws_share_read(outer, figures->rows_in);
-			figures->looked_at = GetCurrentTimestamp();
-		}
+		if (unlikely(++figures->rows_in % WS_CLOCK_ROWS == 0))
+			look(figures, sort, outer, &looked);
 	}
 	figures->memory = ws_sort_memory(sort);
 	ws_track_stage(state->track, WS_STAGE_SORT);

@@ -49,6 +49,9 @@
 /* A spool may become runs if it, these, and the runs of entries that it has are below so much of them. */
 #define LIMIT_FOR_RUNS		0.9
 
+/* Bytes of rows, below which what was found for a statement a second ago is believed. */
+#define SMALL_SPOOL			(16.0 * 1024 * 1024)
+
 /* Of a file of runs of rows so many times as much may stay in the page cache: what goes is read in order. */
 #define STAYS				3
 
@@ -62,8 +65,12 @@
 #define ROW_OVERHEAD		14		/* bytes of a row in the spool beside its data */
 #define LEAST_ROW_OVERHEAD	8		/* at least */
 
+/* What custom_private has: another number whenever its members, or what they mean, change. */
+#define PLAN_LAYOUT			1
+
 enum
 {
+	PRIVATE_LAYOUT,
 	PRIVATE_ATTNOS,
 	PRIVATE_SORTOPS,
 	PRIVATE_COLLATIONS,
@@ -123,7 +130,8 @@ ws_request_write(const WsRequest *r, const WsConstraint *constraints)
 		if (r->columns != NULL)
 			table_columns = lappend_int(table_columns, r->columns[i]);
 	}
-	private = list_make5(attnos, sortops, collations, nulls_first, tables);
+	private = list_make5(makeInteger(PLAN_LAYOUT), attnos, sortops, collations, nulls_first);
+	private = lappend(private, tables);
 	private = lappend(private, columns);
 	private = lappend(private, makeInteger(r->store));
 	private = lappend(private, makeString(pstrdup(r->why)));
@@ -212,23 +220,48 @@ ws_request_keys_fit(const WsRequest *r)
 }
 
 /*
+ * Has this build of the library made a plan?  A parallel worker loads the file that is there now, which may
+ * have been replaced since its leader's session began.
+ */
+static void
+check_layout(const List *private)
+{
+	const Node *layout = linitial(private);
+
+	if (!IsA(layout, Integer) || intVal(layout) != PLAN_LAYOUT || list_length(private) != PRIVATE_COUNT)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the plan was made by another build of wiscsort"),
+				 errdetail("The library has been replaced since this session began."),
+				 errhint("Connect again.")));
+}
+
+/*
  * The request that ws_request_write has written, for rows that `snapshot` sees, in
  * CurrentMemoryContext.  What is the executor's is still to be set.
  */
 WsRequest *
 ws_request_read(List *private, Snapshot snapshot)
 {
-	List	   *attnos = list_nth(private, PRIVATE_ATTNOS);
-	List	   *sortops = list_nth(private, PRIVATE_SORTOPS);
-	List	   *collations = list_nth(private, PRIVATE_COLLATIONS);
-	List	   *nulls_first = list_nth(private, PRIVATE_NULLS_FIRST);
-	List	   *tables = list_nth(private, PRIVATE_TABLES);
-	List	   *columns = list_nth(private, PRIVATE_COLUMNS);
-	List	   *table_columns = list_nth(private, PRIVATE_TABLE_COLUMNS);
-	WsRequest  *r = ws_request_create(list_length(attnos));
+	List	   *attnos;
+	List	   *sortops;
+	List	   *collations;
+	List	   *nulls_first;
+	List	   *tables;
+	List	   *columns;
+	List	   *table_columns;
+	WsRequest  *r;
 	WsKeyWidth	all;
 
-	Assert(list_length(private) == PRIVATE_COUNT);
+	check_layout(private);
+	attnos = list_nth(private, PRIVATE_ATTNOS);
+	sortops = list_nth(private, PRIVATE_SORTOPS);
+	collations = list_nth(private, PRIVATE_COLLATIONS);
+	nulls_first = list_nth(private, PRIVATE_NULLS_FIRST);
+	tables = list_nth(private, PRIVATE_TABLES);
+	columns = list_nth(private, PRIVATE_COLUMNS);
+	table_columns = list_nth(private, PRIVATE_TABLE_COLUMNS);
+	r = ws_request_create(list_length(attnos));
 	for (int i = 0; i < r->ncols; i++)
 	{
 		r->attnos[i] = (AttrNumber) list_nth_int(attnos, i);
@@ -472,7 +505,9 @@ find_allowance(WsRequest *r, Relation rel)
 		if (!r->copies)
 			return;
 	}
-	r->found = ws_spool_allowance(sharers, WS_FOUND_STILL, &r->bound);
+	/* few rows are not worth another look, which may take longer than they */
+	r->found = ws_spool_allowance(sharers, ws_spool_bytes(rows, width) < SMALL_SPOOL ? WS_FOUND_LATELY :
+								  WS_FOUND_STILL, &r->bound);
 	r->allowance = ws_spool_bytes(rows, width) > (double) r->found ? 0 : r->found;
 	if (r->bound != NULL)		/* it is not the setting of the store that decides */
 	{
@@ -494,7 +529,9 @@ ws_request_resolve(WsRequest *r, Relation rel)
 	r->cache = (int64) effective_cache_size * BLCKSZ;
 	if (r->store == WS_KIND_HEAP)
 	{
-		int64		memory = ws_memory_once(GetCurrentStatementStartTimestamp(), WS_FOUND_STILL)->bytes;
+		bool		few = ws_spool_bytes(r->rows, r->width) < SMALL_SPOOL;
+		int64		memory = ws_memory_once(GetCurrentStatementStartTimestamp(),
+											few ? WS_FOUND_LATELY : WS_FOUND_STILL)->bytes;
 
 		r->cache = Min(r->cache, memory);
 	}

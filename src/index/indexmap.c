@@ -26,7 +26,7 @@ ws_indexmap_create(WsAccount *account, double expected, Size max_bytes)
 	WsIndexMap *map = palloc0(sizeof(WsIndexMap));
 	double		bytes = Min(expected * 1.25 * sizeof(WsEntry) + GROWTH(0), (double) max_bytes);
 
-	map->region = ws_region_create(account, (Size) bytes, max_bytes);
+	map->region = ws_region_create_small(account, (Size) bytes, max_bytes);
 	map->entries = (WsEntry *) map->region->base;
 	map->capacity = max_bytes / sizeof(WsEntry);
 

@@ -154,6 +154,19 @@ ws_init_sort_support(SortSupport ssup, AttrNumber attno, Oid sortop, Oid collati
 }
 
 /*
+ * Does SortSupport abbreviate values in a way of its own, of which their own comparison has to decide?
+ * PostGIS does, for geometry.
+ */
+bool
+ws_abbreviates_otherwise(Oid sortop, Oid collation)
+{
+	SortSupport ssup = palloc0(sizeof(SortSupportData));
+
+	ws_init_sort_support(ssup, 1, sortop, collation, false, true);
+	return ssup->abbrev_converter != NULL && ssup->comparator != ssup_datum_unsigned_cmp;
+}
+
+/*
  * Sets the encoding of a column that only its comparator can order wholly:
  * SortSupport's abbreviated keys if it makes any that compare as integers.
  */

@@ -267,6 +267,7 @@ extern WsEncoding ws_key_encoding(Oid sortop, Oid collation, bool *descending, i
 extern bool ws_key_is_text(Oid sortop, bool *padded);
 extern void ws_init_sort_support(SortSupport ssup, AttrNumber attno, Oid sortop, Oid collation,
 								 bool nulls_first, bool abbreviate);
+extern bool ws_abbreviates_otherwise(Oid sortop, Oid collation);
 extern void ws_find_abbreviation(WsKeyColumn *col, Oid sortop, Oid collation);
 
 /* ---- nested.c: abbreviated keys of arrays, ranges, multiranges, jsonb and composite types ---- */

@@ -20,34 +20,12 @@
  */
 #include "os/os.h"
 
-#include <fcntl.h>
-#include <limits.h>
+#include "os/proc.h"
+
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define FILE_BYTES		(32 * 1024) /* of a file that is read, at most */
 #define UNLIMITED		PG_INT64_MAX
-
-/* Reads a file, to its end or FILE_BYTES, as a string.  False if it cannot be read. */
-static bool
-read_file(const char *root, const char *name, char *text)
-{
-	char		path[MAXPGPATH];
-	Size		used = 0;
-	ssize_t		n = 0;
-	int			fd;
-
-	if (snprintf(path, sizeof(path), "%s%s", root, name) >= (int) sizeof(path))
-		return false;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	while (used < FILE_BYTES - 1 && (n = read(fd, text + used, FILE_BYTES - 1 - used)) > 0)
-		used += n;
-	close(fd);
-	text[used] = '\0';
-	return n >= 0;
-}
 
 /* The number behind a word that begins a line, or -1. */
 static int64
@@ -69,12 +47,12 @@ static int64
 limit_of(const char *root, const char *group, const char *file)
 {
 	char		name[MAXPGPATH];
-	char		text[FILE_BYTES];
+	char		text[WS_PROC_BYTES];
 	char	   *end;
 	int64		limit;
 
 	snprintf(name, sizeof(name), "%s/%s", group, file);
-	if (!read_file(root, name, text))
+	if (!ws_proc_read(root, name, text))
 		return UNLIMITED;
 	errno = 0;
 	limit = strtoll(text, &end, 10);
@@ -86,7 +64,7 @@ static int64
 left_by(const char *root, const char *group, bool v2)
 {
 	char		name[MAXPGPATH];
-	char		stat[FILE_BYTES];
+	char		stat[WS_PROC_BYTES];
 	int64		limit = limit_of(root, group, v2 ? "memory.max" : "memory.limit_in_bytes");
 	int64		usage = limit_of(root, group, v2 ? "memory.current" : "memory.usage_in_bytes");
 	int64		files = 0;
@@ -101,7 +79,7 @@ left_by(const char *root, const char *group, bool v2)
 	if (limit >= PG_INT64_MAX / 2)
 		return UNLIMITED;
 	snprintf(name, sizeof(name), "%s/memory.stat", group);
-	if (read_file(root, name, stat))
+	if (ws_proc_read(root, name, stat))
 	{
 		int64		inactive = number_of(stat, v2 ? "inactive_file" : "total_inactive_file");
 		int64		active = number_of(stat, v2 ? "active_file" : "total_active_file");
@@ -139,30 +117,15 @@ look_upwards(const char *root, char *group, Size mount_length, bool v2, WsMemory
 	}
 }
 
-/* Is `word` one of the names in a list with commas between them? */
-static bool
-has_word(const char *list, const char *word)
-{
-	Size		length = strlen(word);
-
-	for (const char *p = list; p != NULL && *p != '\0'; p = strchr(p, ','))
-	{
-		p += *p == ',';
-		if (strncmp(p, word, length) == 0 && (p[length] == ',' || p[length] == '\0'))
-			return true;
-	}
-	return false;
-}
-
 /* The process's path in the hierarchy of v2, or of v1's memory controller. */
 static bool
 own_path(const char *root, bool v2, char *path)
 {
-	char		text[FILE_BYTES];
+	char		text[WS_PROC_BYTES];
 	char	   *rest = text;
 	char	   *line;
 
-	if (!read_file(root, "/proc/self/cgroup", text))
+	if (!ws_proc_read(root, "/proc/self/cgroup", text))
 		return false;
 	while ((line = strsep(&rest, "\n")) != NULL)
 	{
@@ -173,31 +136,12 @@ own_path(const char *root, bool v2, char *path)
 			continue;
 		*controllers++ = '\0';
 		*name++ = '\0';
-		if (v2 ? *controllers != '\0' : !has_word(controllers, "memory"))
+		if (v2 ? *controllers != '\0' : !ws_list_has(controllers, "memory"))
 			continue;
 		snprintf(path, MAXPGPATH, "%s", name);
 		return true;
 	}
 	return false;
-}
-
-/* Undoes the escapes of /proc/self/mountinfo: \040 and the like. */
-static void
-unescape(char *text)
-{
-	char	   *to = text;
-
-	for (const char *p = text; *p != '\0'; p++)
-	{
-		if (p[0] == '\\' && p[1] >= '0' && p[1] <= '3' && p[2] != '\0' && p[3] != '\0')
-		{
-			*to++ = (char) ((p[1] - '0') << 6 | (p[2] - '0') << 3 | (p[3] - '0'));
-			p += 3;
-		}
-		else
-			*to++ = *p;
-	}
-	*to = '\0';
 }
 
 /* Looks at the cgroups of one line of /proc/self/mountinfo, if it mounts any. */
@@ -206,49 +150,39 @@ look_at_mount(const char *root, char *line, WsMemory *found)
 {
 	char		path[MAXPGPATH];
 	char		group[2 * MAXPGPATH];
-	char	   *fields[6];
-	char	   *kind = strstr(line, " - ");
-	char	   *options;
+	WsMount		mount;
 	Size		length;
 	bool		v2;
 
-	if (kind == NULL)
+	if (!ws_mount_parse(line, &mount))
 		return;
-	*kind = '\0';
-	kind += strlen(" - ");
-	v2 = strncmp(kind, "cgroup2 ", 8) == 0;
-	options = strrchr(kind, ' ');
-	if (!v2 && (strncmp(kind, "cgroup ", 7) != 0 || !has_word(options + 1, "memory")))
+	v2 = strcmp(mount.type, "cgroup2") == 0;
+	if (!v2 && (strcmp(mount.type, "cgroup") != 0 || !ws_list_has(mount.super_options, "memory")))
 		return;
-	for (int i = 0; i < (int) lengthof(fields); i++)
-		if ((fields[i] = strsep(&line, " ")) == NULL)
-			return;
-	unescape(fields[3]);		/* which directory of the hierarchy is mounted */
-	unescape(fields[4]);		/* where */
 	if (!own_path(root, v2, path))
 		return;
 
 	/* the part of the path below what is mounted; none if it leads elsewhere */
-	length = strcmp(fields[3], "/") == 0 ? 0 : strlen(fields[3]);
-	if (strncmp(path, fields[3], length) != 0 ||
+	length = strcmp(mount.root, "/") == 0 ? 0 : strlen(mount.root);
+	if (strncmp(path, mount.root, length) != 0 ||
 		(path[length] != '/' && path[length] != '\0') || strstr(path, "/..") != NULL)
 		path[length = 0] = '\0';
 	if (strcmp(path + length, "/") == 0)
 		path[length] = '\0';
-	snprintf(group, sizeof(group), "%s%s", fields[4], path + length);
-	look_upwards(root, group, strlen(fields[4]), v2, found);
+	snprintf(group, sizeof(group), "%s%s", mount.point, path + length);
+	look_upwards(root, group, strlen(mount.point), v2, found);
 }
 
 /* What the limit on the process's address space leaves. */
 static int64
 address_space_left(const char *root)
 {
-	char		text[FILE_BYTES];
+	char		text[WS_PROC_BYTES];
 	struct rlimit limit;
 	int64		used;
 
 	if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
-		!read_file(root, "/proc/self/statm", text))
+		!ws_proc_read(root, "/proc/self/statm", text))
 		return UNLIMITED;
 	if (limit.rlim_cur > (rlim_t) PG_INT64_MAX)
 		return UNLIMITED;
@@ -264,18 +198,18 @@ address_space_left(const char *root)
 void
 ws_memory_find(const char *root, WsMemory *found)
 {
-	char		text[FILE_BYTES];
+	char		text[WS_PROC_BYTES];
 	char	   *rest = text;
 	char	   *line;
 	int64		machine;
 
 	found->bytes = UNLIMITED;
 	found->bound = WS_BOUND_NONE;
-	machine = read_file(root, "/proc/meminfo", text) ? number_of(text, "MemAvailable:") : -1;
+	machine = ws_proc_read(root, "/proc/meminfo", text) ? number_of(text, "MemAvailable:") : -1;
 	if (machine >= 0)
 		take_least(found, machine * 1024, WS_BOUND_MACHINE);
 	take_least(found, address_space_left(root), WS_BOUND_ADDRESS_SPACE);
-	if (!read_file(root, "/proc/self/mountinfo", text))
+	if (!ws_proc_read(root, "/proc/self/mountinfo", text))
 		return;
 	while ((line = strsep(&rest, "\n")) != NULL)
 		look_at_mount(root, line, found);

@@ -37,6 +37,7 @@ typedef struct WsRegion
 {
 	char	   *base;			/* page-aligned; another one after ws_region_reserve */
 	Size		reserved;		/* bytes of address space */
+	Size		expected;		/* bytes that it is given at least, if it has to be moved */
 	Size		limit;			/* bytes that it may come to have */
 	Size		committed;		/* bytes from base that are used */
 	Size		usable;			/* bytes from base that may be: no less */
@@ -47,6 +48,7 @@ typedef struct WsRegion
 } WsRegion;
 
 extern WsRegion *ws_region_create(WsAccount *account, Size expected, Size limit);
+extern WsRegion *ws_region_create_small(WsAccount *account, Size expected, Size limit);
 extern void ws_region_use_huge_pages(WsRegion *region);
 extern bool ws_region_reserve(WsRegion *region, Size bytes);
 extern void ws_region_commit(WsRegion *region, Size bytes);
@@ -163,6 +165,17 @@ extern void ws_memory_find(const char *root, WsMemory *found);
 
 extern const WsMemory *ws_memory_once(int64 statement, int64 still);
 extern const char *ws_memory_bound_name(WsMemoryBound bound);
+
+/* ---- device.c: what files are kept on ---- */
+typedef struct WsDevice
+{
+	char		name[128];		/* the device, or what else the file system is of */
+	char		type[32];		/* of the file system */
+	const char *kind;			/* of the device, in words, or NULL */
+	int64		free_bytes;		/* that this user may still write, or -1 */
+} WsDevice;
+
+extern bool ws_device_find(const char *root, const char *directory, WsDevice *found);
 
 /* ---- dispose.c ---- */
 extern bool ws_room_is_short(int fd, Size bytes);

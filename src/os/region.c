@@ -12,7 +12,9 @@
  * the region is moved to twice as much (mremap: page tables move, bytes do not).
  *
  * A small region outlives its sort, for the next one that wants the same: a sort that is done again for each
- * row of another (a lateral subquery) would spend most of its time mapping and unmapping memory.
+ * row of another (a lateral subquery), or for each of many short statements, would spend most of its time
+ * mapping and unmapping memory.  More rows may have been expected than come, so a region begins as a small
+ * one, and is moved to what is expected when that is used up: its pages are, once, which takes microseconds.
  *
  * Memory bound: `committed` less `released` bytes, which the region's account counts.  What is usable
  * beyond `committed` has never been touched, or has been handed back, and takes none.  Spare regions have
@@ -183,21 +185,17 @@ ws_region_use_huge_pages(WsRegion *region)
 	advise(region, region->base, region->reserved);
 }
 
-/*
- * Reserves address space for `expected` bytes, in CurrentMemoryContext, whose reset releases
- * it.  The region may come to have `limit` bytes.  Nothing is committed yet; what will be is counted
- * in `account`, which outlives the region.  Where so much cannot be reserved (ulimit -v) the region
- * is smaller.  Raises ERRCODE_OUT_OF_MEMORY if not even 64 kB can be had.
- */
-WsRegion *
-ws_region_create(WsAccount *account, Size expected, Size limit)
+/* A region of which `reserved` bytes are reserved now. */
+static WsRegion *
+create(WsAccount *account, Size reserved, Size expected, Size limit)
 {
 	WsRegion   *region = palloc0(sizeof(WsRegion));
 
 	region->account = account;
 	limit = TYPEALIGN(page_size(), limit);
 	region->limit = Max(limit, LEAST);
-	region->reserved = TYPEALIGN(page_size(), Max(Min(expected, region->limit), LEAST));
+	region->expected = Min(expected, region->limit);
+	region->reserved = TYPEALIGN(page_size(), Max(Min(reserved, region->limit), LEAST));
 	region->callback.func = region_unmap;
 	region->callback.arg = region;
 	MemoryContextRegisterResetCallback(CurrentMemoryContext, &region->callback);
@@ -211,6 +209,49 @@ ws_region_create(WsAccount *account, Size expected, Size limit)
 				 errdetail("Could not reserve address space for a sort: %m")));
 	advise(region, region->base, region->reserved);
 	return region;
+}
+
+/*
+ * Reserves address space for `expected` bytes, in CurrentMemoryContext, whose reset releases
+ * it.  The region may come to have `limit` bytes.  Nothing is committed yet; what will be is counted
+ * in `account`, which outlives the region.  Where so much cannot be reserved (ulimit -v) the region
+ * is smaller.  Raises ERRCODE_OUT_OF_MEMORY if not even 64 kB can be had.
+ */
+WsRegion *
+ws_region_create(WsAccount *account, Size expected, Size limit)
+{
+	return create(account, expected, expected, limit);
+}
+
+/*
+ * The same, but of what is expected no more than SPARE_SPACE is reserved before ws_region_reserve asks for
+ * more: whoever commits asks before.
+ */
+WsRegion *
+ws_region_create_small(WsAccount *account, Size expected, Size limit)
+{
+	return create(account, SPARE_SPACE, expected, limit);
+}
+
+/* Moves the pages of a small region to address space for what is expected. */
+static bool
+settle_region(WsRegion *region, Size bytes, Size *grown)
+{
+	char	   *base = reserve(grown, bytes);
+
+	if (base == NULL)
+		return false;
+	if (mremap(region->base, region->usable, region->usable, MREMAP_MAYMOVE | MREMAP_FIXED,
+			   base) == MAP_FAILED)
+	{
+		munmap(base, *grown);
+		return false;
+	}
+	advise(region, base, *grown);
+	if (region->reserved > region->usable)
+		munmap(region->base + region->usable, region->reserved - region->usable);
+	region->base = base;
+	return true;
 }
 
 /* Moves what is committed to larger address space of its own, by copying it. */
@@ -243,7 +284,8 @@ copy_region(WsRegion *region, Size bytes, Size *grown)
 bool
 ws_region_reserve(WsRegion *region, Size bytes)
 {
-	Size		grown = Min(Max(bytes, 2 * region->reserved), region->limit);
+	Size		least = Max(2 * region->reserved, region->expected);
+	Size		grown = Min(Max(bytes, least), region->limit);
 	Size		usable = region->usable;
 	char	   *moved = MAP_FAILED;
 
@@ -254,6 +296,12 @@ ws_region_reserve(WsRegion *region, Size bytes)
 	bytes = TYPEALIGN(page_size(), bytes);
 	grown = TYPEALIGN(page_size(), grown);
 
+	if (usable > 0 && region->reserved < region->expected && settle_region(region, bytes, &grown))
+	{
+		region->reserved = grown;
+		return true;
+	}
+	grown = TYPEALIGN(page_size(), Min(Max(bytes, least), region->limit));
 	/* fails, and changes nothing, if the system does not have it as one piece, or has no more */
 	if (usable > 0)
 		moved = mremap(region->base, usable, grown, MREMAP_MAYMOVE);

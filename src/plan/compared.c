@@ -210,6 +210,14 @@ ws_comparison_share(PlannerInfo *root, List *pathkeys, double rows)
 	return share;
 }
 
+/* Does core's sort have abbreviations of the key's values, and WiscSort nothing? */
+static bool
+is_cores(const PathKey *pathkey)
+{
+	return is_compared(pathkey) && !is_guessed(pathkey) &&
+		ws_abbreviates_otherwise(ws_less_than(pathkey), pathkey->pk_eclass->ec_collation);
+}
+
 /*
  * Do comparison functions come to decide so much that core, which has the values in memory, is
  * faster?
@@ -223,6 +231,8 @@ comparisons_lose(PlannerInfo *root, List *pathkeys, double rows)
 		bool		nested = ws_key_is_nested(pathkey);
 		double		alike;
 
+		if (i == 0 && !nested && is_cores(pathkey) && stays_compared(root, pathkey, rows))
+			return true;
 		if (!nested && (!is_compared(pathkey) || is_guessed(pathkey)))
 			continue;
 		/* all alike: nothing is known */

@@ -5,8 +5,10 @@
  * granted as its columns have, and of several columns as many as there are combinations: that is the most
  * there can be.  Of a code and its name there are as many as of the code.  Where they are few, a hash
  * table in memory takes half as long as any sort, however much cheaper the sort seems
- * (docs/decisions/30-cost-model.md).  So it is left to core to choose between a hash table and a sort, and a
- * WiscSort for such groups is charged just less than core's.
+ * (docs/decisions/30-cost-model.md).  Core also takes 8 kB for granted of each group that string_agg and the
+ * like collect values of, so that a table of a thousand groups seems to be written to disk.  So it is left to
+ * core to choose between a hash table and a sort, and a WiscSort for such groups is charged just less than
+ * core's.
  *
  * Where nothing can be hashed, a sort it is.
  *-------------------------------------------------------------------------
@@ -14,15 +16,22 @@
 #include "plan/plan.h"
 
 #include "catalog/pg_statistic_ext.h"
+#include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/tlist.h"
+#include "utils/memutils.h"
 #include "utils/selfuncs.h"
 
-/* Bytes that a group takes in a hash table, about. */
+/*
+ * Bytes that a group takes in a hash table, about; and what an aggregate adds of which is not said how much
+ * it keeps, as string_agg and array_agg do: at least, and as core charges it.
+ */
 #define GROUP_BYTES		128
+#define LEAST_KEPT		1024
+#define MOST_KEPT		ALLOCSET_DEFAULT_INITSIZE
 
 /* May there be far fewer values of an expression than PostgreSQL expects?  Sets *values to that number. */
 static bool
@@ -59,6 +68,22 @@ has_combinations(PlannerInfo *root, Node *expr)
 	return false;
 }
 
+/* Adds to the bytes of a group what the query's aggregates keep of it, at least and as core charges it. */
+static void
+add_kept(PlannerInfo *root, double *least, double *most)
+{
+	ListCell   *lc;
+
+	foreach(lc, root->aggtransinfos)
+	{
+		const AggTransInfo *info = lfirst_node(AggTransInfo, lc);
+		bool		unknown = info->aggtranstype == INTERNALOID && info->aggtransspace == 0;
+
+		*least += unknown ? LEAST_KEPT : info->aggtransspace;
+		*most += unknown ? MOST_KEPT : info->aggtransspace;
+	}
+}
+
 /*
  * Might a hash table make the groups of the query (GROUP BY, or else DISTINCT), and are these perhaps far
  * fewer than they are expected to be?
@@ -71,6 +96,8 @@ ws_groups_unknown(PlannerInfo *root)
 	double		memory = get_hash_memory_limit();
 	double		least = 1;
 	double		most = 1;
+	double		least_bytes = GROUP_BYTES;
+	double		most_bytes = GROUP_BYTES;
 	bool		combined = false;
 	ListCell   *lc;
 
@@ -88,6 +115,9 @@ ws_groups_unknown(PlannerInfo *root)
 		most *= values;
 		combined = combined || has_combinations(root, expr);
 	}
+	add_kept(root, &least_bytes, &most_bytes);
+	if (combined)
+		most = least;
 	/* a table of the most of them would not fit, and one of the least would */
-	return !combined && least * GROUP_BYTES <= memory && most * GROUP_BYTES > memory;
+	return least * least_bytes <= memory && most * most_bytes > memory;
 }

@@ -29,7 +29,9 @@
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "plan/cost.h"
+#include "storage/fd.h"
 #include "utils/lsyscache.h"
+#include "utils/selfuncs.h"
 #include "utils/spccache.h"
 #include "utils/syscache.h"
 
@@ -47,6 +49,9 @@
 
 /* Of the rows, those that a LIMIT is taken to ask for if the number is not known (preprocess_limit). */
 #define UNKNOWN_SHARE		0.1
+
+/* Of temp_file_limit, what a sort is to stay below. */
+#define TEMP_SHARE			0.9
 
 static double
 sort_bytes(double rows, int width)
@@ -176,21 +181,40 @@ has_outer_value(Node *node, PlannerInfo *root)
 	return expression_tree_walker(node, has_outer_value, root);
 }
 
-/* Is a condition one of equality?  How many rows that leaves is known on average. */
+/* Is it known how many values an expression has? */
 static bool
-is_equality(const Expr *clause)
+has_known_values(PlannerInfo *root, Node *expr)
+{
+	VariableStatData data;
+	bool		unknown;
+
+	examine_variable(root, expr, 0, &data);
+	(void) get_variable_numdistinct(&data, &unknown);
+	ReleaseVariableStats(data);
+	return !unknown;
+}
+
+/* Is a condition one of equality with a value that is known to have so many rows on average? */
+static bool
+is_equality(PlannerInfo *root, const Expr *clause)
 {
 	const OpExpr *op = (const OpExpr *) clause;
+	Node	   *left;
+	Node	   *right;
 
-	return IsA(clause, OpExpr) && list_length(op->args) == 2 &&
-		op_mergejoinable(op->opno, exprType(linitial(op->args)));
+	if (!IsA(clause, OpExpr) || list_length(op->args) != 2 ||
+		!op_mergejoinable(op->opno, exprType(linitial(op->args))))
+		return false;
+	left = linitial(op->args);
+	right = lsecond(op->args);
+	return has_known_values(root, has_outer_value(left, root) ? right : left);
 }
 
 /*
  * Why a sort of rows of `relids` is left to core that is done again for each row of a query outside, NULL if
  * it is not.  Where a value of that row is compared, but for equality, PostgreSQL expects a third of a
- * table's rows, whatever the value is.  Where there are none, a sort of core's takes 5 us, and a WiscSort ten
- * times that.
+ * table's rows, whatever the value is; and a 200th where it does not know how many values there are.  Where
+ * there are none, a sort of core's takes 5 us, and a WiscSort several times that.
  */
 const char *
 ws_again_refusal(PlannerInfo *root, Relids relids)
@@ -219,9 +243,9 @@ ws_again_refusal(PlannerInfo *root, Relids relids)
 		if (rel != NULL)
 			foreach(lc, rel->baserestrictinfo)
 			{
-				const RestrictInfo *condition = lfirst_node(RestrictInfo, lc);
+				const Expr *clause = lfirst_node(RestrictInfo, lc)->clause;
 
-				if (!is_equality(condition->clause) && has_outer_value((Node *) condition->clause, root))
+				if (has_outer_value((Node *) clause, root) && !is_equality(root, clause))
 					return "it is done again for each row of a query outside, and may be of few rows";
 			}
 	}
@@ -320,15 +344,23 @@ heap_shape(PlannerInfo *root, const Path *input, List *pathkeys, WsTieKeys ties,
 	return s;
 }
 
-/* Would the sort's files, or its table, not stay in the page cache?  Then why, else NULL. */
+/*
+ * Would the sort's files come to temp_file_limit, or its files or its table not stay in the page cache?  Then
+ * why, else NULL.
+ */
 static const char *
-cache_refusal(const WsShape *s)
+file_refusal(const WsShape *s)
 {
-	bool		spills = s->spool + s->rows * sizeof(WsEntry) > s->memory;
+	double		entries = s->rows * sizeof(WsEntry);
+	bool		spills = s->spool + entries > s->memory;
 	double		file = spills && s->allowance == DBL_MAX ? s->spool : 0;
+	double		temp = spills ? s->spool + (entries > s->memory ? entries : 0) : 0;
 	const WsPageCache *cache = ws_page_cache();
 	bool		table = s->table > WS_CACHE_SHARE * s->cache;
 
+	if (temp_file_limit >= 0 && temp > TEMP_SHARE * 1024 * temp_file_limit)
+		return psprintf("about %.0f kB of temporary files would come near temp_file_limit, of %d kB",
+						temp / 1024, temp_file_limit);
 	if (!table && file <= WS_CACHE_SHARE * s->cache)
 		return NULL;
 	return psprintf("%s of %.0f kB would not stay in the page cache, of %.0f kB by %s",
@@ -345,7 +377,7 @@ ws_spool_refusal(PlannerInfo *root, const Path *input, List *pathkeys)
 	if (ws_debug_force)
 		return NULL;
 	s = spool_shape(root, input, pathkeys);
-	return cache_refusal(&s);
+	return file_refusal(&s);
 }
 
 /*
@@ -365,7 +397,7 @@ ws_table_refusal(PlannerInfo *root, const Path *input, List *pathkeys, WsTieKeys
 		return psprintf("keys for ties would take %.0f bytes a row, the row %.0f", s.spool / s.rows, s.row);
 	if (ws_needs_no_cache(rel->reltablespace))
 		s.table = 0;
-	return cache_refusal(&s);
+	return file_refusal(&s);
 }
 
 /*

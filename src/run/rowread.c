@@ -31,6 +31,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "miscadmin.h"
 #include "portability/instr_time.h"
 #include "utils/memutils.h"
 
@@ -95,16 +96,21 @@ compare_numbers(const void *a, const void *b)
 	return (x->number > y->number) - (x->number < y->number);
 }
 
-static int
-compare_starts(const void *a, const void *b)
+static inline int
+compare_starts(const WsBlockStart *x, const WsBlockStart *y)
 {
-	const WsBlockStart *x = a;
-	const WsBlockStart *y = b;
-
 	if (x->first != y->first)
 		return x->first > y->first ? 1 : -1;
 	return (x->run > y->run) - (x->run < y->run);
 }
+
+#define ST_SORT sort_starts
+#define ST_ELEMENT_TYPE WsBlockStart
+#define ST_COMPARE(a, b) compare_starts(a, b)
+#define ST_CHECK_FOR_INTERRUPTS
+#define ST_SCOPE static
+#define ST_DEFINE
+#include "lib/sort_template.h"
 
 /*
  * Finds where the blocks of these runs are, and, for the read order, sorts all but the first ones by the
@@ -150,7 +156,7 @@ make_order(WsRowsIn *in, const WsRun *runs, const WsBlockStart *starts, uint32 n
 	in->stats->blocks += n;
 	if (in->method != WS_READ_ORDER)
 		n = 0;
-	qsort(mine, n, sizeof(WsBlockStart), compare_starts);
+	sort_starts(mine, n);
 	in->order = MemoryContextAllocHuge(CurrentMemoryContext, Max(n, 1) * sizeof(uint32));
 	for (uint32 i = 0; i < n; i++)
 		in->order[i] = mine[i].run;

@@ -32,7 +32,9 @@
 uint32
 ws_rows_most_blocks(Size bytes, Size block_size)
 {
-	return (uint32) (2 * bytes / (block_size - sizeof(WsRowBlock)) + 2);
+	Size		blocks = 2 * bytes / (block_size - sizeof(WsRowBlock)) + 2;
+
+	return (uint32) Min(blocks, WS_MOST_STARTS);
 }
 
 /*
@@ -115,6 +117,7 @@ note_start(WsRowWriter *w, WsEntry first)
 			w->wrong = "It has more blocks than were expected.";
 			return;
 		}
+		ws_starts_check(w->max_starts);
 		w->max_starts *= 2;
 		w->starts = repalloc_huge(w->starts, w->max_starts * sizeof(WsBlockStart));
 		if (w->rows != NULL)

@@ -189,6 +189,9 @@ typedef struct WsBlockStart
 	uint32		unit;			/* in the file */
 } WsBlockStart;
 
+/* Beginnings of blocks, at most: with twice as many for a moment 32 bits count them. */
+#define WS_MOST_STARTS		((Size) 1 << 30)
+
 #define WS_MOST_ROW_RUNS	(1 << 24)
 
 typedef struct WsRowWriter
@@ -418,6 +421,7 @@ extern int	ws_formation_runs_of_level(const WsFormation *f, int level);
 extern bool ws_formation_too_many(const WsFormation *f, int level, int most);
 extern void ws_formation_add_run(WsFormation *f, WsRun run);
 extern void ws_formation_drop_runs(WsFormation *f, int n);
+extern void ws_starts_check(Size n);
 extern void ws_starts_add(WsFormation *f, const WsBlockStart *starts, uint32 n);
 extern void ws_starts_free(WsFormation *f);
 

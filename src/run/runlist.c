@@ -13,10 +13,22 @@
 
 #include "utils/memutils.h"
 
+/* Are there so many beginnings that their numbers could pass 32 bits with as many more?  That is an error. */
+void
+ws_starts_check(Size n)
+{
+	if (n > WS_MOST_STARTS)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("too many blocks in a sort"),
+				 errhint("Raise work_mem, or wiscsort.block_size.")));
+}
+
 /* Adds the beginnings of the n blocks of a run, which the caller keeps. */
 void
 ws_starts_add(WsFormation *f, const WsBlockStart *starts, uint32 n)
 {
+	ws_starts_check((Size) f->nstarts + n);
 	if (f->nstarts + n > f->max_starts)
 	{
 		uint32		more = Max(n, f->max_starts / 2);

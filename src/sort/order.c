@@ -107,7 +107,7 @@ remember(WsOrder *order, WsAccount *account, const Datum *values, const bool *is
 	{
 		Size		size = Max(needed + needed / 2, 256);
 
-		if (size > order->sorter->request->memory / KEY_SHARE)
+		if (size > order->sorter->request->memory / KEY_SHARE || size > MaxAllocSize)
 			return false;
 		ws_account_add(account, size - order->allocated);
 		if (order->bytes != NULL)

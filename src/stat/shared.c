@@ -13,7 +13,7 @@
  *
  * A backend's slots are its own: nobody else writes there, and it needs no lock.
  *
- * Memory bound: about 500 kB, and 2 kB for each backend that max_connections and the like allow.  On error
+ * Memory bound: about 500 kB, and 4 kB for each backend that max_connections and the like allow.  On error
  * locks go with the transaction; nothing here raises one while it has one.
  *-------------------------------------------------------------------------
  */
@@ -100,7 +100,11 @@ start_memory(void)
 void
 ws_stat_install(void)
 {
-	if (WS_HAVE_SEGMENTS || !process_shared_preload_libraries_in_progress)
+	if (!process_shared_preload_libraries_in_progress)
+		return;
+	/* a server that is to count sorts tells those of one query from another's, unless told not to */
+	EnableQueryId();
+	if (WS_HAVE_SEGMENTS)
 		return;
 	next_request_hook = shmem_request_hook;
 	shmem_request_hook = request_memory;
@@ -209,6 +213,14 @@ ws_shared(void)
 	before_shmem_exit(free_my_slots, (Datum) 0);
 	ready = true;
 	return shared;
+}
+
+/* What to do where there is none. */
+const char *
+ws_why_not_shared(void)
+{
+	return WS_HAVE_SEGMENTS ? "The system had none for this session.  A new session asks again." :
+		"Before PostgreSQL 17, add \"wiscsort\" to shared_preload_libraries and restart the server.";
 }
 
 /* ---- the table ---- */

@@ -18,7 +18,7 @@
 /* Rows of the statistics; and sorts of one backend that are shown at a time. */
 #define WS_STAT_ROWS	1024
 #define WS_STAT_BUCKETS	1024
-#define WS_SLOTS		8
+#define WS_SLOTS		16
 
 /* Of work_mem with which sorts would have been one-pass: up to 64 kB, up to 128 kB, and so on, and more. */
 #define WS_NEEDS		22
@@ -26,10 +26,15 @@
 #define WS_LEAST_NEED	((int64) 64 * 1024)
 
 /* One more whenever the shared memory, or a count, changes: builds that differ are not to share it. */
-#define WS_STAT_LAYOUT	2
+#define WS_STAT_LAYOUT	3
 
-/* Rows after which the figures that are not counted one by one are those of the moment. */
+/*
+ * The figures that are not counted one by one are those of the moment after so many rows; or after so many
+ * microseconds, the clock being looked at after each WS_CLOCK_ROWS rows.
+ */
 #define WS_LOOK_ROWS	4096
+#define WS_LOOK_US		250000
+#define WS_CLOCK_ROWS	64
 
 /* What is counted, in the order of the columns of wiscsort.stat_rows().  Times are microseconds. */
 typedef enum WsCount
@@ -99,6 +104,7 @@ typedef struct WsSlot
 	int			node;			/* its number in the plan */
 	WsStatKey	key;
 	double		expected;		/* rows */
+	double		wanted;			/* of these, by a LIMIT; 0: all */
 	double		foreseen;		/* nanoseconds a row from the end of the input on */
 	TimestampTz began;
 	TimestampTz first_row;		/* came from the input; or it began */
@@ -127,6 +133,7 @@ typedef struct WsShared
 
 extern void ws_stat_install(void);
 extern WsShared *ws_shared(void);
+extern const char *ws_why_not_shared(void);
 extern WsStatRow *ws_stat_find(WsShared *shared, const WsStatKey *key);
 extern void ws_stat_add(WsShared *shared, const WsStatKey *key, const int64 *counts);
 extern int64 ws_stat_clear(WsShared *shared);
@@ -161,7 +168,7 @@ typedef struct WsTrack WsTrack;
 
 extern WsTrack *ws_track_create(int64 query, int node);
 extern WsWatch *ws_track_watch(WsTrack *track);
-extern void ws_track_begin(WsTrack *track, double expected);
+extern void ws_track_begin(WsTrack *track, const WsRequest *request);
 extern void ws_track_foresee(WsTrack *track, double ns);
 extern void ws_track_first_row(WsTrack *track);
 extern void ws_track_stage(WsTrack *track, WsStage stage);

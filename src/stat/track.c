@@ -49,6 +49,7 @@ struct WsTrack
 	TimestampTz drained;		/* the last row was asked for; 0: not yet */
 	bool		open;			/* the node has not ended */
 	bool		sorting;		/* a sort has begun, and has not ended */
+	bool		table;			/* its rows wait in their table */
 	WsStage		stage;
 	TimestampTz since;			/* it is in that stage */
 	int64		spent[3];		/* microseconds in each */
@@ -159,9 +160,9 @@ ws_track_watch(WsTrack *t)
 	return &t->watch;
 }
 
-/* A sort begins, of `expected` rows. */
+/* A sort begins. */
 void
-ws_track_begin(WsTrack *t, double expected)
+ws_track_begin(WsTrack *t, const WsRequest *request)
 {
 	PGPROC	   *leader = MyProc->lockGroupLeader;
 	WsSlot	   *slot;
@@ -170,6 +171,7 @@ ws_track_begin(WsTrack *t, double expected)
 	t->owner = CurrentResourceOwner;
 	t->stage = WS_STAGE_INPUT;
 	t->since = GetCurrentTimestamp();
+	t->table = request->store == WS_KIND_HEAP && !request->copies;
 	t->device = -1;
 	t->device_end = 0;
 	t->drained = 0;
@@ -184,7 +186,8 @@ ws_track_begin(WsTrack *t, double expected)
 	slot->leader = leader != NULL && leader != MyProc ? leader->pid : 0;
 	slot->node = t->node;
 	slot->key = t->key;
-	slot->expected = expected;
+	slot->expected = request->rows;
+	slot->wanted = (double) request->wanted;
 	slot->foreseen = t->foreseen;
 	slot->began = slot->first_row = slot->stage_began = t->since;
 	memset(slot->spent, 0, sizeof(slot->spent));
@@ -238,11 +241,11 @@ ws_track_stage(WsTrack *t, WsStage stage)
 	t->since = now;
 	t->watch.figures->stage = stage;
 	/* a system call, which small sorts do without */
-	if (stage == WS_STAGE_SORT && t->watch.disk_peak > 0)
+	if (stage == WS_STAGE_SORT && (t->watch.disk_peak > 0 || t->table))
 		t->device = blocks_read();
 }
 
-/* It has no more rows to hand out. */
+/* It has no more rows to hand out, or none that anybody is going to ask for. */
 void
 ws_track_drained(WsTrack *t)
 {
@@ -293,7 +296,8 @@ ws_track_end(WsTrack *t, const WsRequest *request, const WsSortStats *s)
 	WsStoreKind store = request->copies ? WS_KIND_SPOOL : request->store;
 	bool		travels = s->store.travels && !s->again;
 
-	count_foreseen(t, (double) s->runs.entries);
+	count_foreseen(t, (double) (request->wanted > 0 ? Min(request->wanted, s->runs.entries) :
+								s->runs.entries));
 	add_time(t, GetCurrentTimestamp());
 	t->sorting = false;
 	c[WS_SORTS]++;

@@ -64,11 +64,7 @@ require_shared(void)
 	if (shared == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("wiscsort has no shared memory for statistics"),
-				 WS_HAVE_SEGMENTS ?
-				 errhint("The system had none for this session.  A new session asks again.") :
-				 errhint("Before PostgreSQL 17, add \"wiscsort\" to shared_preload_libraries and restart "
-						 "the server.")));
+				 errmsg("wiscsort has no shared memory for statistics"), errhint("%s", ws_why_not_shared())));
 	return shared;
 }
 
@@ -277,22 +273,30 @@ left_of_pass(const WsFigures *f, TimestampTz now)
 	return (double) (now - f->pass_began) * ((double) f->to_merge / (double) f->merged - 1);
 }
 
+/* Of so many rows, how many somebody is going to ask for. */
+static double
+rows_asked_for(const WsSlot *slot, double rows)
+{
+	return slot->wanted > 0 ? Min(slot->wanted, rows) : rows;
+}
+
 /* In so many microseconds the sort is going to end, perhaps; -1: who knows. */
 static double
 left_of(WsShared *shared, const WsSlot *slot, double in_stage, TimestampTz now)
 {
 	const WsFigures *f = &slot->figures;
 	double		rows = rows_expected(slot, now);
-	double		behind = rows * slot->foreseen / 1000;
+	double		asked = rows_asked_for(slot, rows);
+	double		behind = asked * slot->foreseen / 1000;
 	double		silent;
 	double		before;
 	double		pass;
 	double		done;
 	double		trust;
 
-	if (f->stage == WS_STAGE_OUTPUT && f->rows_out >= f->rows_in)
+	if (f->stage == WS_STAGE_OUTPUT && (double) f->rows_out >= rows_asked_for(slot, (double) f->rows_in))
 		return 0;
-	done = f->stage == WS_STAGE_OUTPUT ? (double) f->rows_out / rows : 0;
+	done = f->stage == WS_STAGE_OUTPUT ? (double) f->rows_out / asked : 0;
 	trust = Min(1, done * TRUST);
 	if (trust < 1)
 		behind *= off_by(shared, &slot->key);

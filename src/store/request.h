@@ -69,6 +69,9 @@ typedef struct WsRequest
 	WsThreads	threads;
 } WsRequest;
 
+/* Of the rows expected, the share up to which it pays not to take all in for a LIMIT. */
+#define WS_MOST_WANTED	0.75
+
 /*
  * Of `rows` rows in random order, how many are taken in if the first `wanted` are asked for (run/bound.c); 0:
  * all are.

@@ -1,14 +1,10 @@
 /*-------------------------------------------------------------------------
  * spool.c - the spool: each row once, in arrival order.
  *
- * Rows are appended in memory until the caller says that work_mem is used up
- * (ws_spool_spill); from then on the memory is a write buffer in front of a
- * temporary file that takes large sequential writes.  With a helper there are
- * WS_SPOOL_BUFFERS of them: one is filled while others, and what was in
- * memory until then, are being written.
- * Afterwards any row is read through a mapping, in place: a slot can point
- * straight at it.  (The record store of WiscSort, on the page cache instead of
- * PMEM.)
+ * Rows are appended in memory until the caller says that work_mem is used up (ws_spool_spill); from then on
+ * the memory is a write buffer in front of a temporary file that takes large sequential writes.  With a
+ * helper there are WS_SPOOL_BUFFERS of them: one is filled while others, and what was in memory, are written.
+ * Afterwards any row is read through a mapping, in place: a slot can point straight at it.
  *
  * Format of a row: the part of a heap tuple from t_infomask2 on, that is, 6
  * bytes of header, the null bitmap, padding, and the data, as heap_deform_tuple
@@ -25,8 +21,7 @@
  *
  * Memory: while in memory, the rows; later, what is not yet written of them and the write buffers, of
  * which the first grows for a row that is larger than it.  Mapped file pages belong to the system.
- * On error: the file and the memory go with their owners (file/tempfile.c,
- * os/region.c).  Reading is in spoolread.c.
+ * On error: the file and the memory go with their owners.  Reading is in spoolread.c.
  *-------------------------------------------------------------------------
  */
 #include "store/row.h"
@@ -89,9 +84,9 @@ ws_spool_create(const WsStoreContext *context)
 	}
 
 	/* there may come to be a row of 1 GB beside the rest */
-	spool->region = ws_region_create(context->account,
-									 (Size) Min(expected, (double) request->memory) + ROW_EXTRA,
-									 request->memory + MaxAllocSize + ROW_EXTRA);
+	spool->region = ws_region_create_small(context->account,
+										   (Size) Min(expected, (double) request->memory) + ROW_EXTRA,
+										   request->memory + MaxAllocSize + ROW_EXTRA);
 	ws_region_commit(spool->region, 16 * 1024);
 	spool->buffer = spool->region->base;
 	spool->room = spool->region->committed;
@@ -105,6 +100,13 @@ static inline Size
 stride(const WsSpool *spool)
 {
 	return spool->buffer_size + FLUSH_ALIGN;
+}
+
+/* Bytes of the buffers. */
+static inline Size
+all_buffers(const WsSpool *spool)
+{
+	return stride(spool) * (spool->writer != NULL ? WS_SPOOL_BUFFERS : 1);
 }
 
 /*
@@ -191,8 +193,7 @@ use_buffer(WsSpool *spool, int i)
 static void
 shrink(WsSpool *spool)
 {
-	ws_region_shrink(spool->region, spool->origin +
-					 stride(spool) * (spool->writer != NULL ? WS_SPOOL_BUFFERS : 1));
+	ws_region_shrink(spool->region, spool->origin + all_buffers(spool));
 	use_buffer(spool, 0);
 }
 
@@ -232,7 +233,6 @@ flush_buffer(WsSpool *spool)
  * Leaves the rows in memory, beside the buffers, until the writer has come to them: it is given
  * `pieces` pieces of the size of a buffer with each buffer.  False if there is no address space for
  * the buffers.
- * (Of 1 M rows of 100 bytes at 64 MB, the backend would have to write 56 MB.)
  */
 static bool
 keep_backlog(WsSpool *spool, int pieces)
@@ -260,8 +260,6 @@ Size
 ws_spool_spill(WsSpool *spool, Size alone, Size helped, Size entries)
 {
 	const WsRequest *request = spool->request;
-	const WsThreads *threads = &request->threads;
-	Size		memory = request->memory;
 	Size		used = alone;
 	int			pieces = 0;
 
@@ -269,12 +267,13 @@ ws_spool_spill(WsSpool *spool, Size alone, Size helped, Size entries)
 	spool->store.full = false;
 	spool->file = ws_file_create(spool->files);
 	if (ws_file_allow_helpers(spool->files, spool->file))
-		spool->writer = ws_helper_start(threads->write, threads->most, memory >= WS_HELPER_MEMORY);
+		spool->writer = ws_helper_start(request->threads.write, request->threads.most,
+										request->memory >= WS_HELPER_MEMORY);
 	if (spool->writer != NULL)
 	{
 		used = helped;
 		/* all at once after a row that was too large, otherwise more than the entries grow by */
-		if (spool->buffered + entries + used <= memory + memory / 16)
+		if (spool->buffered + entries + used <= request->memory + request->memory / 16)
 			pieces = (int) (2 + entries / Max(spool->buffered, 1));
 	}
 	spool->buffer_size = (spool->writer != NULL ? TYPEALIGN_DOWN(4096, used / WS_SPOOL_BUFFERS) : used) -
@@ -283,9 +282,10 @@ ws_spool_spill(WsSpool *spool, Size alone, Size helped, Size entries)
 	{
 		spool->room = 0;			/* not one of the buffers yet */
 		flush_buffer(spool);
+		(void) ws_region_reserve(spool->region, spool->origin + all_buffers(spool));
+		spool->buffer = spool->region->base + spool->origin;
 	}
-	ws_region_commit(spool->region, spool->origin +
-					 stride(spool) * (spool->writer != NULL ? WS_SPOOL_BUFFERS : 1));
+	ws_region_commit(spool->region, spool->origin + all_buffers(spool));
 	write_backlog(spool, pieces);
 	return used;
 }

@@ -3,6 +3,7 @@
 
 import glob
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -117,6 +118,43 @@ def changes():
     make('-j2', FAST)
 
 
+def replaced():
+    """A library that is replaced while a session has it: its plans are refused where the new one gets them."""
+    path = tree() + '/src/exec/request.c'
+    used = os.path.join(place, 'used')
+    os.mkdir(used)
+    library = used + '/wiscsort.so'
+    shutil.copy(tree() + '/wiscsort.so', library)
+    for folder in (place, used):
+        os.chmod(folder, 0o755)
+    with common.server(preload=False, parallel_setup_cost='0', parallel_tuple_cost='0',
+                       min_parallel_table_scan_size='0') as cluster:
+        cur = cluster.connect(work_mem='64kB').cursor()
+        cur.execute('CREATE TABLE t AS SELECT hashint4(i) AS k, i FROM generate_series(1, 30000) i; ANALYZE t')
+        cur.execute("LOAD '%s'; SET wiscsort.debug_force = on; SET enable_hashjoin = off; SET max_parallel_workers = 8"
+                    % library)
+        sql = 'SELECT count(*), max(a.i) FROM t a JOIN t b USING (k)'
+        plan = common.explain(cur, sql)
+        check('Gather' in plan.split('(WiscSort)')[0], 'a WiscSort in workers', plan)
+        equal(common.error(cur, sql), (None, ''), 'workers have the same library')
+        with open(path) as f:
+            text = f.read()
+        with open(path, 'w') as f:
+            f.write(re.sub(r'(#define PLAN_LAYOUT\s+)(\d+)', lambda m: m[1] + str(int(m[2]) + 1), text))
+        equal(steps(make(FAST)[1]), ['src/exec/request.c', 'wiscsort.so'], 'another build')
+        shutil.copy(tree() + '/wiscsort.so', library + '.new')
+        os.rename(library + '.new', library)
+        code, message = common.error(cur, sql)
+        check(code == '55000' and 'another build of wiscsort' in message, 'a worker has another library', (code, message))
+        cur = cluster.connect(work_mem='64kB').cursor()
+        cur.execute("LOAD '%s'" % library)
+        equal(common.error(cur, sql), (None, ''), 'a new session has it as well')
+        common.healthy(cluster, 'a library that was replaced')
+    with open(path, 'w') as f:
+        f.write(text)
+    make(FAST)
+
+
 def flags():
     """With -n, which finds out what would be built: each is another than the one before."""
     every = sorted(sources())
@@ -166,6 +204,6 @@ def spaces():
 if __name__ == '__main__':
     with tempfile.TemporaryDirectory(prefix='wiscsort-build-') as place:
         try:
-            common.run([servers, builds, changes, flags, outside, spaces])
+            common.run([servers, builds, changes, replaced, flags, outside, spaces])
         except KeyboardInterrupt:
             sys.exit(130)

@@ -2,6 +2,11 @@
 """Sorts that would lose are left to core, and EXPLAIN (VERBOSE) says why: files that would not stay in
 the page cache of the server's memory cgroup, and comparison functions that would decide too much."""
 
+import os
+import shutil
+import subprocess
+import tempfile
+
 import common
 from common import check, explain, healthy
 
@@ -104,7 +109,46 @@ def taken(cur, sql):
     check('(WiscSort)' in found, 'WiscSort: ' + sql, found)
 
 
-def comparisons():
+def abbreviations():
+    """Abbreviations that only a function of their own compares, as PostGIS has them, are core's."""
+    folder = tempfile.mkdtemp(prefix='wiscsort-')
+    library = os.path.join(folder, 'abbreviations.so')
+    includes = subprocess.run([common.options.pg_config, '--includedir-server'], check=True, text=True,
+                              stdout=subprocess.PIPE).stdout.strip()
+    subprocess.run(['cc', '-shared', '-fPIC', '-I', includes, '-o', library,
+                    os.path.join(os.path.dirname(__file__), 'abbreviations.c')], check=True)
+    os.chmod(folder, 0o755)
+    with common.server(max_parallel_workers_per_gather='0') as cluster:
+        cur = cluster.connect(work_mem='1MB').cursor()
+        for name, support in (('plain', ''), ('short', ', FUNCTION 2 support(internal)')):
+            operators = {mark: '%s%s' % (mark, '#' if name == 'plain' else '@') for mark in ('<', '<=', '=', '>=', '>')}
+            for mark, function in zip(operators, ('int8lt', 'int8le', 'int8eq', 'int8ge', 'int8gt')):
+                cur.execute('CREATE OPERATOR %s (LEFTARG = int8, RIGHTARG = int8, FUNCTION = %s)' % (
+                    operators[mark], function))
+            cur.execute("CREATE FUNCTION %s_cmp(int8, int8) RETURNS int LANGUAGE internal IMMUTABLE STRICT AS 'btint8cmp'"
+                        % name)
+            if support:
+                cur.execute("CREATE FUNCTION support(internal) RETURNS void LANGUAGE C STRICT AS '%s', 'sort_support'"
+                            % library)
+            cur.execute('CREATE OPERATOR CLASS %s FOR TYPE int8 USING btree AS %s, FUNCTION 1 %s_cmp(int8, int8)%s' % (
+                name, ', '.join('OPERATOR %d %s' % (i + 1, operators[mark]) for i, mark in enumerate(operators)),
+                name, support))
+        cur.execute("CREATE TABLE far AS SELECT hashint8(i)::int8 AS k, i % 50 AS few, repeat('x', 80) AS pad"
+                    ' FROM generate_series(1, 200000) i; ANALYZE far')
+        taken(cur, 'SELECT * FROM far ORDER BY k USING <#')
+        left(cur, 'SELECT * FROM far ORDER BY k USING <@')
+        left(cur, 'SELECT * FROM far ORDER BY k USING >@, few')
+        taken(cur, 'SELECT * FROM far ORDER BY few::int8 USING <@')
+        cur.execute('SET wiscsort.debug_force = on')
+        sql = 'SELECT k FROM far ORDER BY k USING <@'
+        taken(cur, sql)
+        found = common.rows(cur, sql)
+        check(found == sorted(found) and len(found) == 200000, 'forced, they are in order')
+        healthy(cluster, 'abbreviations')
+    shutil.rmtree(folder)
+
+
+def abbreviations, comparisons():
     """Rows, which only their comparison function orders, behind a column of few values; but not few of them."""
     with common.server(max_parallel_workers_per_gather='0') as cluster:
         cur = cluster.connect(work_mem='1MB').cursor()
@@ -217,4 +261,4 @@ def other_plans():
 
 
 if __name__ == '__main__':
-    common.run([memory_cgroup, formats, comparisons, nested, other_plans])
+    common.run([memory_cgroup, formats, abbreviations, comparisons, nested, other_plans])

@@ -4,6 +4,7 @@ PMEM_IS_PMEM_FORCE=1: rows come out of libpmem's mappings, the same as core's, a
 EXPLAIN says so."""
 
 import os
+import re
 import shutil
 import tempfile
 
@@ -34,6 +35,19 @@ def costs(cluster):
     common.core(cluster).execute('ALTER TABLESPACE shm RESET (random_page_cost)')
 
 
+def devices(cluster):
+    """wiscsort.status() tells what temporary files are kept on, of every tablespace that they go to."""
+    cur = common.core(cluster)
+    cur.execute("SET temp_tablespaces = 'shm', 'pg_default'")
+    found = dict(rows(cur, "SELECT name, value FROM wiscsort.status() WHERE name LIKE 'device%'"))
+    memory = found.pop('device of temporary files in shm', '')
+    check(re.fullmatch(r'\S+ \(tmpfs, memory\), [0-9]+ MB free', memory), 'temporary files in memory', memory)
+    room = os.statvfs(TMPFS)
+    check(abs(int(memory.split()[-3]) - (room.f_bavail * room.f_frsize >> 20)) < 256, 'their room', memory)
+    equal(sorted(found), ['device of temporary files in pg_default', 'device of the database'], 'and of other devices')
+    equal(len({told.split('), ')[0] for told in found.values()}), 1, 'of which both are one')
+
+
 def compared(persistent):
     """Sorts of a table on tmpfs, in a server with and without the variable."""
     name = 'persistent memory' if persistent else 'tmpfs'
@@ -53,6 +67,7 @@ def compared(persistent):
             cur.execute('CHECKPOINT')
             built = 'libpmem: yes' in value(cur, 'SELECT wiscsort.version()')
             path = value(cur, "SELECT pg_relation_filepath('p')")
+            devices(cluster)
             for memory in ('64kB', '16MB'):
                 for sql in QUERIES:
                     cur = session(cluster, work_mem=memory)

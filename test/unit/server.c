@@ -493,12 +493,20 @@ server_munmap(void *addr, size_t n)
 }
 
 void *
-server_mremap(void *old, size_t n, size_t newn, int flags)
+server_mremap(void *old, size_t n, size_t newn, int flags, ...)
 {
-	void	   *base = no_more_address_space() ? MAP_FAILED : mremap(old, n, newn, flags);
+	va_list		args;
+	void	   *to;
+	void	   *base;
 
+	va_start(args, flags);
+	to = (flags & MREMAP_FIXED) != 0 ? va_arg(args, void *) : NULL;
+	va_end(args);
+	base = no_more_address_space() ? MAP_FAILED :
+		to != NULL ? mremap(old, n, newn, flags, to) : mremap(old, n, newn, flags);
+	/* where it is moved to, it takes the place of what is counted */
 	if (base != MAP_FAILED)
-		count_mapped((int64) newn - (int64) n);
+		count_mapped((to != NULL ? 0 : (int64) newn) - (int64) n);
 	return base;
 }
 
@@ -599,7 +607,7 @@ server_left(void)
 /* for the sources that are included next */
 #define mmap(a, n, p, f, fd, o)		server_mmap(a, n, p, f, fd, o)
 #define munmap(a, n)				server_munmap(a, n)
-#define mremap(a, n, m, f)			server_mremap(a, n, m, f)
+#define mremap(a, n, m, ...)		server_mremap(a, n, m, __VA_ARGS__)
 #define mprotect(a, n, p)			server_mprotect(a, n, p)
 #define pthread_create(t, a, s, x)	server_thread_create(t, a, s, x)
 #define pthread_join(t, r)			server_thread_join(t, r)

@@ -75,7 +75,7 @@ extern const char *server_left(void);
 /* What sources that are included call instead of the system (see the end of server.c). */
 extern void *server_mmap(void *addr, size_t n, int prot, int flags, int fd, off_t offset);
 extern int	server_munmap(void *addr, size_t n);
-extern void *server_mremap(void *old, size_t n, size_t newn, int flags);
+extern void *server_mremap(void *old, size_t n, size_t newn, int flags, ...);
 extern int	server_mprotect(void *addr, size_t n, int prot);
 extern int	server_thread_create(pthread_t *thread, const pthread_attr_t *attr,
 								 void *(*start) (void *), void *arg);

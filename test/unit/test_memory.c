@@ -4,40 +4,17 @@
  */
 #include "unit.h"
 #include "../../src/os/memory.c"
+#include "../../src/os/proc.c"
 
-#include <sys/stat.h>
+#include "madeup.h"
 
 #define MB (INT64CONST(1024) * 1024)
 
-static char root[MAXPGPATH];
-
-/* Writes a file of the made-up machine, with the directories above it. */
-static void
-put(const char *name, const char *text)
-{
-	char		path[2 * MAXPGPATH];
-	FILE	   *f;
-
-	snprintf(path, sizeof(path), "%s%s", root, name);
-	for (char *p = path + strlen(root) + 1; (p = strchr(p, '/')) != NULL; p++)
-	{
-		*p = '\0';
-		(void) mkdir(path, 0755);
-		*p = '/';
-	}
-	f = fopen(path, "w");
-	if (f == NULL || fputs(text, f) < 0 || fclose(f) != 0)
-		CHECK(false, "%s is written", path);
-}
-
+/* A new machine, with memory. */
 static void
 start(const char *what)
 {
-	char		command[2 * MAXPGPATH];
-
-	snprintf(command, sizeof(command), "rm -rf '%s'; mkdir '%s'", root, root);
-	if (system(command) != 0)
-		CHECK(false, "%s: a new directory", what);
+	begin_machine(what);
 	put("/proc/meminfo", "MemTotal:  8000000 kB\nMemFree: 100 kB\nMemAvailable:   4096000 kB\n");
 }
 
@@ -174,17 +151,13 @@ looks_once(void)
 int
 main(void)
 {
-	char		command[MAXPGPATH + 16];
-
-	snprintf(root, sizeof(root), "/tmp/wiscsort-memory-XXXXXX");
-	if (mkdtemp(root) == NULL)
-		return 1;
+	begin_machines("memory");
 	version_2();
 	version_1();
 	mounted_elsewhere();
 	nothing_there();
 	address_space();
 	looks_once();
-	snprintf(command, sizeof(command), "rm -rf '%s'", root);
-	return system(command) != 0 || failures > 0;
+	end_machines();
+	return failures > 0;
 }

@@ -88,6 +88,37 @@ large(void *arg)
 	CHECK(region->reserved == 128 * KB && fill(region, 64 * KB), "and the next one of its first size is new");
 }
 
+/* One of which more is expected than comes is kept as any small one, and one that fills is moved once. */
+static void
+small(void *arg)
+{
+	Size		expected[] = {16 * KB, 700 * KB, 4096 * KB, 300 * KB};
+	char	   *base = NULL;
+	WsRegion   *region;
+
+	for (int i = 0; i < (int) lengthof(expected); i++)
+	{
+		region = ws_region_create_small(&account, expected[i], 8192 * KB);
+		if (i == 0)
+			base = region->base;
+		CHECK(region->base == base, "%zu kB are expected: the same memory", expected[i] / KB);
+		CHECK(fill(region, 16 * KB), "and it is new");
+		ws_region_destroy(region);
+	}
+	region = ws_region_create_small(&account, 700 * KB, 8192 * KB);
+	(void) fill(region, 60 * KB);
+	server.reserves_fail_from = server.reserves + 1;
+	CHECK(!ws_region_reserve(region, 200 * KB) && region->base[60 * KB - 1] == 0x7e,
+		  "where the system has no address space, it stays as it is");
+	server.reserves_fail_from = 0;
+	CHECK(ws_region_reserve(region, 200 * KB) && region->reserved == 700 * KB, "else it is moved to what is expected");
+	CHECK(region->base[60 * KB - 1] == 0x7e, "with what is in it");
+	CHECK(fill(region, 200 * KB), "the rest is new");
+	CHECK(ws_region_reserve(region, 701 * KB) && region->reserved >= 1400 * KB, "and then to twice as much");
+	CHECK(region->base[200 * KB - 1] == 0x7e, "with what is in it");
+	ws_region_destroy(region);
+}
+
 static void
 nothing(void *arg)
 {
@@ -103,6 +134,7 @@ main(void)
 		CHECK(server_try(again, &sizes[i]), "sorts one behind the other");
 	CHECK(server_try(at_once, NULL), "regions at once");
 	CHECK(server_try(large, NULL), "large ones");
+	CHECK(server_try(small, NULL), "more is expected than comes");
 	CHECK(server_try(nothing, NULL), "one that is left to its memory context");
 	CHECK(server_left() == NULL, "nothing is left");
 	return failures != 0;
