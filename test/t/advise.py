@@ -351,7 +351,13 @@ def recommendations():
     query = 'SELECT * FROM t WHERE i % 1 = 0 ORDER BY n'
     cur.execute("SET work_mem = '64kB'")
     found = records(cur, 'SELECT * FROM wiscsort.advise($q$%s$q$, true)' % query)[0]
-    check('would leave them to PostgreSQL' in found['reason'] and found['recommended_kb'] == 64,
+    check('merges its runs once' in found['reason'] and 64 < found['recommended_kb'] < 512 < found['one_pass_kb'],
+          'a merge of all runs takes far less than one pass', found)
+    cur.execute('SET work_mem = %d' % (found['recommended_kb'] * 1.1))
+    plan = explained(cur, query)
+    equal((plan['Runs'] > 0, plan['Merge Passes']), (True, 1), 'with which they are merged once')
+    found = records(cur, 'SELECT * FROM wiscsort.advise($q$%s$q$, true)' % query)[0]
+    check('would leave them to PostgreSQL' in found['reason'] and found['recommended_kb'] == 140,
           'the planner would leave it to core', found)
     cur.execute('SET work_mem = %d' % found['one_pass_kb'])
     check('IndexMap Entries' not in explained(cur, query), 'so it does', found)

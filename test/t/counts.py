@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 """What wiscsort.stat counts of few sorts; t/stat.py has the rest."""
 
+import os
 import re
 
 import common
-from common import check, equal, healthy, rows, session
+from common import check, equal, healthy, rows, session, value
 
 
 def seldom():
@@ -52,5 +53,31 @@ def seldom():
         healthy(cluster, 'seldom')
 
 
+def devices():
+    """Blocks that come from a device while rows are handed out, also of a sort whose rows stay in their table."""
+    with common.server(preload=False, shared_preload_libraries='wiscsort', max_parallel_workers_per_gather='0',
+                       shared_buffers='1MB') as cluster:
+        common.core(cluster).execute('CREATE EXTENSION wiscsort')
+        cur = session(cluster, work_mem='16MB')
+        cur.execute("CREATE TABLE t AS SELECT i, hashint8(i) AS k, repeat(md5(i::text), 20) AS pad"
+                    ' FROM generate_series(1, 20000) i')
+        cur.execute('VACUUM (FREEZE, ANALYZE) t')
+        path = os.path.join(cluster.data, value(cur, "SELECT pg_relation_filepath('t')"))
+        counted = "SELECT coalesce(sum(blocks_from_device), 0)::int FROM wiscsort.stat"
+        cur.execute('SET wiscsort.record_store = heap; SET wiscsort.direct_read = off; SET wiscsort.read_threads = 0')
+        for dropped in (False, True):
+            before = value(cur, counted)
+            cur.execute('CHECKPOINT')
+            cur.execute('BEGIN; DECLARE c CURSOR FOR SELECT * FROM t ORDER BY k OFFSET 0; FETCH 1 FROM c')
+            if dropped:
+                with open(path, 'rb') as f:
+                    os.fsync(f.fileno())
+                    os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+            cur.execute('MOVE ALL FROM c; COMMIT')
+            blocks = value(cur, counted) - before
+            check((blocks > 100) == dropped, 'blocks from the device: %s' % ('dropped' if dropped else 'cached'), blocks)
+        healthy(cluster, 'devices')
+
+
 if __name__ == '__main__':
-    common.run([seldom])
+    common.run([seldom, devices])

@@ -133,12 +133,12 @@ def abbreviations():
             cur.execute('CREATE OPERATOR CLASS %s FOR TYPE int8 USING btree AS %s, FUNCTION 1 %s_cmp(int8, int8)%s' % (
                 name, ', '.join('OPERATOR %d %s' % (i + 1, operators[mark]) for i, mark in enumerate(operators)),
                 name, support))
-        cur.execute("CREATE TABLE far AS SELECT hashint8(i)::int8 AS k, i % 50 AS few, repeat('x', 80) AS pad"
+        cur.execute("CREATE TABLE far AS SELECT hashint8(i)::int8 AS k, (i % 50)::int8 AS few, repeat('x', 80) AS pad"
                     ' FROM generate_series(1, 200000) i; ANALYZE far')
         taken(cur, 'SELECT * FROM far ORDER BY k USING <#')
         left(cur, 'SELECT * FROM far ORDER BY k USING <@')
         left(cur, 'SELECT * FROM far ORDER BY k USING >@, few')
-        taken(cur, 'SELECT * FROM far ORDER BY few::int8 USING <@')
+        taken(cur, 'SELECT * FROM far ORDER BY few USING <@')
         cur.execute('SET wiscsort.debug_force = on')
         sql = 'SELECT k FROM far ORDER BY k USING <@'
         taken(cur, sql)
@@ -148,7 +148,7 @@ def abbreviations():
     shutil.rmtree(folder)
 
 
-def abbreviations, comparisons():
+def comparisons():
     """Rows, which only their comparison function orders, behind a column of few values; but not few of them."""
     with common.server(max_parallel_workers_per_gather='0') as cluster:
         cur = cluster.connect(work_mem='1MB').cursor()

@@ -13,7 +13,7 @@ import psycopg2
 import common
 from common import check, equal, error, healthy, rows, skip, value
 
-SHARED = {'shared_preload_libraries': 'wiscsort', 'compute_query_id': 'on', 'max_parallel_workers_per_gather': '0'}
+SHARED = {'shared_preload_libraries': 'wiscsort', 'max_parallel_workers_per_gather': '0'}
 FIELDS = ('sorts', 'aborted', 'one_pass', 'merge_pass', 'spool', 'heap', 'inline', 'keys', 'rows', 'temp_peak',
           'memory_peak', 'runs', 'merge_passes', 'blocks_direct', 'blocks_buffered', 'blocks_of_runs', 'read_stalls',
           'began_again', 'left_to_core', 'left_to_core_bytes')
@@ -398,11 +398,22 @@ def progress():
         cur.execute('BEGIN; DECLARE c NO SCROLL CURSOR FOR SELECT * FROM t ORDER BY k; FETCH 1234 FROM c')
         equal(rows(other, 'SELECT phase, rows_in, rows_out, rows_per_second > 0, estimated_end > began, output_seconds > 0'
                    ' FROM wiscsort.progress'), [('output', 20000, 1234, True, True, True)], 'a sort that hands rows out')
-        for number in range(9):
+        for number in range(17):
             cur.execute('DECLARE c%d CURSOR FOR SELECT i FROM t ORDER BY k; FETCH 10 FROM c%d' % (number, number))
-        equal(value(other, 'SELECT count(*) FROM wiscsort.progress'), 8, 'of one session eight are shown')
+        equal(value(other, 'SELECT count(*) FROM wiscsort.progress'), 16, 'of one session sixteen are shown')
         cur.execute('COMMIT')
         equal(value(other, 'SELECT count(*) FROM wiscsort.progress'), 0, 'and then none')
+        cur.execute('BEGIN; DECLARE c NO SCROLL CURSOR FOR SELECT * FROM t ORDER BY k LIMIT 2000; FETCH 1000 FROM c')
+        time.sleep(0.5)
+        there = 'SELECT rows_in, rows_out, estimated_end > clock_timestamp() FROM wiscsort.progress'
+        equal(rows(other, there), [(20000, 1000, True)], 'a sort of which a LIMIT wants 2000 rows')
+        cur.execute('FETCH 1000 FROM c')
+        equal(rows(other, there), [(20000, 2000, False)], 'and which has handed them out')
+        cur.execute('COMMIT')
+        thread, outcome = started(cur, 'SELECT * FROM (SELECT k, pg_sleep(0.001), pad FROM t WHERE i <= 3000 OFFSET 0) s ORDER BY k')
+        equal(wait_for(other, 'SELECT memory_bytes > 0 FROM wiscsort.progress WHERE rows_in BETWEEN 500 AND 2500'), (True,),
+              'memory is looked at four times a second')
+        thread.join()
         cur.execute('BEGIN; SET LOCAL wiscsort.debug_force = on')
         many = 'generate_series(1, 1000000)'
         thread, outcome = started(cur, 'SELECT a FROM %s a, %s b, %s c, %s d ORDER BY a' % ((many,) * 4))
