@@ -30,6 +30,7 @@ int			ws_max_temp = -1;
 int			ws_log_min_temp = -1;
 bool		ws_debug_force = false;
 int			ws_debug_again = -1;
+int			ws_debug_few = -1;
 int			ws_debug_tie_keys = WS_TIE_KEYS_AUTO;
 int			ws_debug_extent = -1;
 
@@ -193,6 +194,11 @@ ws_define_settings(void)
 							"Has a sort with a spool begin again when so many rows have been got.",
 							"A developer option, for tests.  -1: if the page cache has lost the spool.",
 							&ws_debug_again, -1, -1, INT_MAX, PGC_USERSET,
+							GUC_NOT_IN_SAMPLE, NULL, NULL, NULL);
+	DefineCustomIntVariable("wiscsort.debug_few",
+							"Sets how many rows are few, which are sorted as PostgreSQL sorts them.",
+							"A developer option, for tests.  -1: 512, and none with wiscsort.debug_force.",
+							&ws_debug_few, -1, -1, 1024 * 1024, PGC_USERSET,
 							GUC_NOT_IN_SAMPLE, NULL, NULL, NULL);
 	DefineCustomEnumVariable("wiscsort.debug_tie_keys",
 							 "Sets where a sort that leaves rows in their table has the keys of ties.",

@@ -74,6 +74,7 @@ extern bool ws_track_sorts;
 extern int	ws_max_temp;		/* kB; -1 = no limit */
 extern int	ws_log_min_temp;	/* kB; -1 = never */
 extern int	ws_debug_again;
+extern int	ws_debug_few;
 extern int	ws_debug_tie_keys;	/* WsTieKeysSetting */
 extern int	ws_debug_extent;	/* kB; -1 = chosen, 0 = files are not striped */
 

@@ -31,6 +31,23 @@ extern double ws_share_read(PlanState *node, int64 rows);
 struct WsSortState;
 extern double ws_foresee_output(const struct WsSortState *state);
 
+/* ---- few.c: few rows ---- */
+typedef struct WsFew WsFew;
+
+extern WsFew *ws_few_create(PlanState *input, Relation rel);
+extern bool ws_few_read(WsFew *few, PlanState *input, WsTrack *track);
+extern int	ws_few_rows(const WsFew *few);
+extern int64 ws_few_bytes(const WsFew *few);
+extern TupleTableSlot *ws_few_row(WsFew *few, int number);
+extern void ws_few_sort(WsFew *few, const WsRequest *request);
+extern bool ws_few_sorted(const WsFew *few);
+extern bool ws_few_get(WsFew *few, bool forward, TupleTableSlot *slot, Relation rel, Snapshot snapshot);
+extern int64 ws_few_position(const WsFew *few);
+extern void ws_few_mark(WsFew *few);
+extern void ws_few_restore(WsFew *few);
+extern void ws_few_rewind(WsFew *few);
+extern void ws_few_end(WsFew *few);
+
 /* ---- node.c ---- */
 typedef struct WsSortState
 {
@@ -39,8 +56,9 @@ typedef struct WsSortState
 	ExprState  *limit;			/* of the LIMIT above; NULL: there is none that counts */
 	ExprState  *offset;
 	Relation	rel;			/* whose rows stay in it, or NULL */
-	WsSort	   *sort;			/* NULL until the first row is asked for */
-	bool		empty;			/* there is none, because a rescan has found no rows */
+	WsSort	   *sort;			/* NULL until the first row is asked for, or if these are few */
+	WsFew	   *few;			/* first rows of the input, or all; NULL: not kept */
+	bool		foreseen;		/* how long what comes behind the input is going to take */
 	WsTrack    *track;			/* NULL until then, too */
 	List	   *keys;			/* as texts, for a line of the log; NIL: not known yet */
 	WsFigures  *figures;		/* of the sort, as others may see them */

@@ -136,16 +136,16 @@ watch_sorts(WsSortState *state)
 	state->request->watch = watch;
 }
 
-/* A row has been got: says so. */
+/* So many rows have been handed out: says so. */
 static inline void
-show_output(WsSortState *state)
+show_output(WsSortState *state, int64 rows)
 {
 	WsFigures  *figures = state->figures;
 
-	figures->rows_out = (int64) state->sort->sorter->position;
-	if (unlikely(state->request->wanted > 0) && (uint64) figures->rows_out == state->request->wanted)
+	figures->rows_out = rows;
+	if (unlikely(state->request->wanted > 0) && (uint64) rows == state->request->wanted)
 		ws_track_drained(state->track);
-	if (unlikely(figures->rows_out % WS_LOOK_ROWS == 0))
+	if (unlikely(rows % WS_LOOK_ROWS == 0) && state->sort != NULL)
 		figures->memory = ws_sort_memory(state->sort);
 }
 
@@ -197,53 +197,55 @@ look(WsFigures *figures, const WsSort *sort, PlanState *outer, TimestampTz *look
 	figures->looked_at = now;
 }
 
-/* Reads the whole input and sorts it. */
+/* The few rows that are all are sorted. */
 static void
-sort_input(WsSortState *state)
+sort_few(WsSortState *state)
 {
-	EState	   *estate = state->css.ss.ps.state;
+	WsSortStats *stats = &state->stats;
+
+	memset(stats, 0, sizeof(WsSortStats));
+	state->figures->rows_in = stats->runs.entries = ws_few_rows(state->few);
+	state->request->memory = (Size) work_mem * 1024;
+	ws_track_stage(state->track, WS_STAGE_SORT);
+	ws_few_sort(state->few, state->request);
+	stats->memory = state->figures->memory = ws_few_bytes(state->few);
+	stats->entry_bytes = sizeof(WsEntry);
+	state->has_stats = true;
+	state->store = "few rows";
+	ws_track_stage(state->track, WS_STAGE_OUTPUT);
+}
+
+/* Sorts the rows that are kept, and all others of the input. */
+static void
+sort_many(WsSortState *state)
+{
 	PlanState  *outer = outerPlanState(state);
-	ScanDirection direction = estate->es_direction;
-	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
-	bool		first = state->track == NULL;
-	WsFigures  *figures;
+	WsFigures  *figures = state->figures;
+	MemoryContext old = CurrentMemoryContext;
 	WsSort	   *sort;
 	WsInput		input;
 	TimestampTz looked = 0;
-	TupleTableSlot *slot = NULL;
+	TupleTableSlot *slot;
 
-	estate->es_direction = ForwardScanDirection;
-	if (first)
-		watch_sorts(state);
-	else
-	{
-		/* a subquery may find nothing time and again: then preparing a sort would be most of its time */
-		MemoryContextSwitchTo(old);
-		slot = ExecProcNode(outer);
-		state->empty = TupIsNull(slot);
-		if (state->empty)
-		{
-			estate->es_direction = direction;
-			return;
-		}
-		MemoryContextSwitchTo(estate->es_query_cxt);
-	}
-	state->request->wanted = rows_wanted(state);
 	ws_request_resolve(state->request, state->rel);
-	if (first && ws_track_sorts)
+	if (ws_track_sorts && !state->foreseen)
 		ws_track_foresee(state->track, ws_foresee_output(state));
-	ws_note_keys(state);
-	ws_track_begin(state->track, state->request);
-	state->figures = figures = state->request->watch->figures;
+	state->foreseen = true;
 	sort = ws_sort_create(state->request, ExecGetResultType(outer), state->rel);
 	MemoryContextSwitchTo(sort->sorter->context);
 	ws_input_begin(&input, outer);
 	MemoryContextSwitchTo(old);
-	if (first)
-		slot = ws_input_next(&input);
-	ws_track_first_row(state->track);
-	for (; slot != NULL; slot = ws_input_next(&input))
+	if (state->few != NULL)
 	{
+		for (int i = 0; i < ws_few_rows(state->few); i++)
+			ws_sort_put(sort, ws_few_row(state->few, i));
+		figures->rows_in = ws_few_rows(state->few);
+		ws_few_end(state->few);
+	}
+	while ((slot = ws_input_next(&input)) != NULL)
+	{
+		if (unlikely(figures->rows_in == 0))
+			ws_track_first_row(state->track);
 		ws_sort_put(sort, slot);
 		if (unlikely(++figures->rows_in % WS_CLOCK_ROWS == 0))
 			look(figures, sort, outer, &looked);
@@ -259,7 +261,54 @@ sort_input(WsSortState *state)
 	state->sort = sort;
 	figures->memory = ws_sort_memory(sort);
 	ws_track_stage(state->track, WS_STAGE_OUTPUT);
+}
+
+/* Reads the whole input and sorts it. */
+static void
+sort_input(WsSortState *state)
+{
+	EState	   *estate = state->css.ss.ps.state;
+	PlanState  *outer = outerPlanState(state);
+	ScanDirection direction = estate->es_direction;
+	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
+	bool		first = state->track == NULL;
+
+	estate->es_direction = ForwardScanDirection;
+	if (first)
+	{
+		watch_sorts(state);
+		state->few = ws_few_create(outer, state->rel);
+	}
+	state->request->wanted = rows_wanted(state);
+	ws_note_keys(state);
+	ws_track_begin(state->track, state->request);
+	state->figures = state->request->watch->figures;
+	MemoryContextSwitchTo(old);
+	if (state->few != NULL && ws_few_read(state->few, outer, state->track))
+		sort_few(state);
+	else
+		sort_many(state);
 	estate->es_direction = direction;
+}
+
+/* The next row, or the one before, into the node's slot; false if there is none. */
+static bool
+get_row(WsSortState *state)
+{
+	ScanState  *ss = &state->css.ss;
+	bool		forward = !ScanDirectionIsBackward(ss->ps.state->es_direction);
+
+	if (state->sort != NULL)
+	{
+		if (!ws_sort_get(state->sort, forward, ss->ss_ScanTupleSlot))
+			return false;
+		show_output(state, (int64) state->sort->sorter->position);
+		return true;
+	}
+	if (!ws_few_get(state->few, forward, ss->ss_ScanTupleSlot, state->rel, ss->ps.state->es_snapshot))
+		return false;
+	show_output(state, ws_few_position(state->few));
+	return true;
 }
 
 static TupleTableSlot *
@@ -269,18 +318,14 @@ exec_sort(CustomScanState *node)
 	TupleTableSlot *slot = node->ss.ss_ScanTupleSlot;
 	ProjectionInfo *projection = node->ss.ps.ps_ProjInfo;
 
-	if (unlikely(state->sort == NULL) && !state->empty)
+	if (unlikely(state->sort == NULL) && !ws_few_sorted(state->few))
 		sort_input(state);
-
-	if (state->sort == NULL ||
-		!ws_sort_get(state->sort, !ScanDirectionIsBackward(node->ss.ps.state->es_direction), slot))
+	if (!get_row(state))
 	{
-		if (state->sort != NULL)
-			ws_track_drained(state->track);
+		ws_track_drained(state->track);
 		ExecClearTuple(slot);
 		return projection != NULL ? ExecClearTuple(projection->pi_state.resultslot) : slot;
 	}
-	show_output(state);
 	if (projection == NULL)
 		return slot;
 	ResetExprContext(node->ss.ps.ps_ExprContext);
@@ -301,13 +346,17 @@ forget_result(WsSortState *state)
 static void
 finish_sort(WsSortState *state)
 {
-	if (state->sort == NULL)
+	if (state->sort != NULL)
+		ws_sort_stats(state->sort, &state->stats);
+	else if (!ws_few_sorted(state->few))
 		return;
-	ws_sort_stats(state->sort, &state->stats);
 	ws_track_end(state->track, state->request, &state->stats);
 	if (ws_log_min_temp >= 0 && state->keys != NIL && state->stats.disk >= (int64) ws_log_min_temp * 1024)
 		ws_log_sort(state);
-	ws_sort_destroy(state->sort);
+	if (state->sort != NULL)
+		ws_sort_destroy(state->sort);
+	else
+		ws_few_end(state->few);
 	state->sort = NULL;
 	state->figures = NULL;		/* a slot that is another sort's now */
 }
@@ -332,27 +381,22 @@ rescan_sort(CustomScanState *node)
 	uint64		sorted = state->request->wanted;
 	uint64		wanted;
 
-	if (state->empty && outer->chgParam == NULL)
-	{
-		if (state->request->random_access)
-			return;				/* there are none again, as in a sort that is rewound */
-		ExecReScan(outer);
-	}
-	state->empty = false;
-	if (state->sort == NULL)
+	if (state->sort == NULL && !ws_few_sorted(state->few))
 		return;					/* ExecProcNode rescans the input if need be */
 
 	forget_result(state);
 	wanted = rows_wanted(state);
 	if (outer->chgParam != NULL || !state->request->random_access ||
-		(sorted > 0 && (wanted == 0 || wanted > sorted)))
+		(state->sort != NULL && sorted > 0 && (wanted == 0 || wanted > sorted)))
 	{
 		finish_sort(state);
 		if (outer->chgParam == NULL)
 			ExecReScan(outer);
 	}
-	else
+	else if (state->sort != NULL)
 		ws_sorter_rewind(state->sort->sorter);
+	else
+		ws_few_rewind(state->few);
 }
 
 static void
@@ -362,6 +406,8 @@ mark_sort(CustomScanState *node)
 
 	if (state->sort != NULL)
 		ws_sorter_mark(state->sort->sorter);
+	else if (ws_few_sorted(state->few))
+		ws_few_mark(state->few);
 }
 
 static void
@@ -371,6 +417,8 @@ restore_sort(CustomScanState *node)
 
 	if (state->sort != NULL)
 		ws_sorter_restore(state->sort->sorter);
+	else if (ws_few_sorted(state->few))
+		ws_few_restore(state->few);
 }
 
 static const CustomExecMethods exec_methods = {

@@ -151,6 +151,11 @@ void
 ws_track_foresee(WsTrack *t, double ns)
 {
 	t->foreseen = ns;
+	if (t->slot == NULL)
+		return;
+	ws_slot_change(t->slot);
+	t->slot->foreseen = ns;
+	ws_slot_changed(t->slot);
 }
 
 /* What the sort is to be watched by. */
@@ -241,7 +246,8 @@ ws_track_stage(WsTrack *t, WsStage stage)
 	t->since = now;
 	t->watch.figures->stage = stage;
 	/* a system call, which small sorts do without */
-	if (stage == WS_STAGE_SORT && (t->watch.disk_peak > 0 || t->table))
+	if (stage == WS_STAGE_SORT &&
+		(t->watch.disk_peak > 0 || (t->table && t->watch.figures->rows_in >= WS_LOOK_ROWS)))
 		t->device = blocks_read();
 }
 

@@ -275,6 +275,7 @@ class Session:
             how = {'wiscsort.sort_kernel': rng.choice(self.kernels),
                    'wiscsort.record_store': rng.choice(['auto', 'heap', 'heap', 'spool', 'inline', 'inline']),
                    'wiscsort.cache_size': rng.choice(['-1', '-1', '0', '64kB', '1MB']),
+                   'wiscsort.debug_few': rng.choice(['-1', '-1', '-1', '7', '400', '1000000']),
                    'wiscsort.debug_again': rng.choice(['-1', '-1', '0', '1', '50', '3000']),
                    'wiscsort.merge_read': rng.choice(['auto', 'auto', 'read_order', 'double', 'block']),
                    'wiscsort.assist_blocks': rng.choice(['-1', '-1', '0', '1', '7', '64']),

@@ -3,6 +3,8 @@
 
 import os
 import re
+import threading
+import time
 
 import common
 from common import check, equal, healthy, rows, session, value
@@ -53,6 +55,35 @@ def seldom():
         healthy(cluster, 'seldom')
 
 
+def progress():
+    """Progress of a sort of which a LIMIT wants some rows, and of one whose input is slow."""
+    with common.server(preload=False, shared_preload_libraries='wiscsort', max_parallel_workers_per_gather='0') as cluster:
+        common.core(cluster).execute('CREATE EXTENSION wiscsort')
+        cur, other = session(cluster, work_mem='64kB'), session(cluster)
+        cur.execute("CREATE TABLE t AS SELECT i, hashint8(i) AS k, repeat('x', 60) AS pad FROM generate_series(1, 20000) i;"
+                    ' ANALYZE t')
+        cur.execute('BEGIN; DECLARE c NO SCROLL CURSOR FOR SELECT * FROM t ORDER BY k LIMIT 2000; FETCH 1000 FROM c')
+        time.sleep(0.5)
+        there = 'SELECT rows_in, rows_out, estimated_end > clock_timestamp() FROM wiscsort.progress'
+        equal(rows(other, there), [(20000, 1000, True)], 'a sort of which a LIMIT wants 2000 rows')
+        cur.execute('FETCH 1000 FROM c')
+        equal(rows(other, there), [(20000, 2000, False)], 'and which has handed them out')
+        cur.execute('COMMIT')
+        for few, name in ((-1, 'many'), (512, 'few')):
+            cur.execute('SET wiscsort.debug_few = %d' % few)
+            slow = threading.Thread(target=cur.execute, args=(
+                'SELECT * FROM (SELECT k, pg_sleep(0.002), pad FROM t WHERE i <= 450 OFFSET 0) s ORDER BY k',))
+            slow.start()
+            seen = []
+            while slow.is_alive():
+                seen += rows(other, "SELECT rows_in, memory_bytes, phase FROM wiscsort.progress WHERE rows_in > 300")
+                time.sleep(0.02)
+            slow.join()
+            check(any(row[0] < 450 and row[1] > 0 and row[2] == 'input' for row in seen),
+                  'rows and memory of a slow input: ' + name, seen[:5])
+        healthy(cluster, 'progress')
+
+
 def devices():
     """Blocks that come from a device while rows are handed out, also of a sort whose rows stay in their table."""
     with common.server(preload=False, shared_preload_libraries='wiscsort', max_parallel_workers_per_gather='0',
@@ -80,4 +111,4 @@ def devices():
 
 
 if __name__ == '__main__':
-    common.run([seldom, devices])
+    common.run([seldom, progress, devices])
