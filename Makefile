@@ -18,7 +18,7 @@
 
 MODULE_big = wiscsort
 EXTENSION = wiscsort
-DATA = sql/wiscsort--0.1.sql
+DATA = sql/wiscsort--0.1.sql sql/wiscsort--0.1--0.2.sql
 PGFILEDESC = "wiscsort - external sorts on keys and pointers"
 
 PG_CONFIG ?= pg_config

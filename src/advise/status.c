@@ -271,7 +271,7 @@ static void
 say_statistics(ReturnSetInfo *result)
 {
 	if (ws_shared() == NULL)
-		say(result, "statistics", "no shared memory", ws_why_not_shared());
+		say(result, "statistics", psprintf("not counted: %s", ws_why_not_shared()), NULL);
 	else
 		say(result, "statistics", ws_track_sorts ? "sorts are counted" : "wiscsort.track is off", NULL);
 }

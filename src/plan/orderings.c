@@ -190,6 +190,8 @@ ws_useful_orderings(PlannerInfo *root, RelOptInfo *rel, bool parallel)
 	int			peer = -1;
 	List	   *grouping = root->parse->groupClause != NIL ? root->group_pathkeys : root->distinct_pathkeys;
 
+	if (!ws_debug_force && ws_reached_by_indexes(root))
+		return NIL;
 	if (!ws_debug_force && grouping != NIL && ws_groups_unknown(root))
 	{
 		/* a hash table may take much less than it seems */

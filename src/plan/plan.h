@@ -61,6 +61,9 @@ extern const WsPageCache *ws_page_cache(void);
 /* Of what core's sort is charged, so that a WiscSort takes its place, and that of no other plan. */
 #define WS_JUST_LESS	0.99
 
+/* ---- reach.c ---- */
+extern bool ws_reached_by_indexes(PlannerInfo *root);
+
 /* ---- groups.c ---- */
 extern bool ws_groups_unknown(PlannerInfo *root);
 

@@ -217,7 +217,7 @@ AS 'MODULE_PATHNAME', 'wiscsort_version';
 
 
 def older_build():
-    """A database with the extension as builds before the first release made it, under the same version."""
+    """A database with the extension as the first builds made it, 0.1, is updated, and dropped without a trace."""
     extension = os.path.join(tell('--sharedir'), 'extension')
     files = {'wiscsort.control': OLDER_CONTROL, 'wiscsort--0.1.sql': OLDER_SCRIPT}
     for name, older in files.items():
@@ -229,15 +229,26 @@ def older_build():
     for name in files:
         os.replace(os.path.join(extension, name + '.new'), os.path.join(extension, name))
     check(psql('SELECT wiscsort.version()', 'older').startswith('wiscsort '), 'an older build: what it has works')
-    check('is already installed' in psql('ALTER EXTENSION wiscsort UPDATE', 'older'), 'its version is the same')
-    check('does not exist' in psql('SELECT * FROM wiscsort.status()', 'older'), 'so it lacks functions')
+    check('does not exist' in psql('SELECT * FROM wiscsort.status()', 'older'), 'it lacks functions')
+    members = ("SELECT pg_describe_object(classid, objid, objsubid) FROM pg_depend WHERE refclassid = 'pg_extension'::regclass"
+               " AND deptype = 'e' AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'wiscsort') ORDER BY 1")
     with open(os.path.join(TREE, 'README.md')) as f:
-        told = re.search(r'A build of\s.*?`(DROP EXTENSION[^`]*)`', f.read(), re.S).group(1)
-    said = psql('SET client_min_messages = warning; ' + told, 'older')
-    equal(said.split('\n')[:4], ['SET', 'DROP EXTENSION', 'DROP SCHEMA', 'CREATE EXTENSION'], 'as README tells')
+        told = re.search(r'`(ALTER EXTENSION wiscsort UPDATE)`', f.read()).group(1)
+    equal(psql('SET client_min_messages = warning; ' + told, 'older').split('\n')[:2], ['SET', 'ALTER EXTENSION'],
+          'as README tells')
     check('loaded' in psql('SELECT * FROM wiscsort.status()', 'older'), 'then it has all of them')
-    equal(psql("SELECT count(*) FROM pg_extension_update_paths('wiscsort') WHERE path IS NOT NULL", 'older').strip(),
-          '0', 'there is no version to update from')
+    psql('CREATE DATABASE newer')
+    psql('CREATE EXTENSION wiscsort', 'newer')
+    equal(psql(members, 'older'), psql(members, 'newer'), 'the same as an extension that is made now')
+    equal(psql("SELECT extversion, extnamespace::regnamespace FROM pg_extension WHERE extname = 'wiscsort'", 'older').strip(),
+          '0.2|pg_catalog', 'in the same schema')
+    check('already installed' in psql(told, 'older'), 'there is nothing more to update')
+    dump = subprocess.run([cluster.program('pg_dump'), 'older'], env=cluster.env(), text=True, stdout=subprocess.PIPE,
+                          check=True).stdout
+    check('CREATE EXTENSION' in dump and 'CREATE SCHEMA' not in dump, 'its dump has the extension alone', dump)
+    psql('DROP EXTENSION wiscsort', 'older')
+    equal(psql("SELECT count(*) FROM pg_namespace WHERE nspname = 'wiscsort'", 'older').strip(), '0', 'no schema is left')
+    psql('DROP DATABASE newer')
     psql('DROP DATABASE older')
 
 
