@@ -65,7 +65,7 @@ REVOKE EXECUTE ON FUNCTION wiscsort.enable_in_database(), wiscsort.disable_in_da
 CREATE FUNCTION wiscsort.stat_rows(
 	OUT database oid, OUT role oid, OUT query_id bigint,
 	OUT sorts bigint, OUT aborted bigint, OUT one_pass bigint, OUT merge_pass bigint,
-	OUT spool bigint, OUT heap bigint, OUT inline bigint, OUT keys bigint,
+	OUT spool bigint, OUT heap bigint, OUT inline bigint, OUT keys bigint, OUT few bigint,
 	OUT rows bigint, OUT spool_bytes bigint, OUT run_bytes bigint, OUT temp_bytes bigint,
 	OUT runs bigint, OUT merge_passes bigint,
 	OUT input_us bigint, OUT sort_us bigint, OUT output_us bigint,
@@ -80,7 +80,7 @@ CREATE FUNCTION wiscsort.stat_rows(
 
 CREATE VIEW wiscsort.stat AS
 	SELECT s.database AS datid, d.datname, s.role AS userid, r.rolname AS usename, s.query_id,
-		s.sorts, s.aborted, s.one_pass, s.merge_pass, s.spool, s.heap, s.inline, s.keys,
+		s.sorts, s.aborted, s.one_pass, s.merge_pass, s.spool, s.heap, s.inline, s.keys, s.few,
 		s.rows, s.spool_bytes, s.run_bytes, s.temp_bytes, s.temp_peak, s.memory_peak, s.runs, s.merge_passes,
 		s.input_us / 1e6::float8 AS input_seconds, s.sort_us / 1e6::float8 AS sort_seconds,
 		s.output_us / 1e6::float8 AS output_seconds,

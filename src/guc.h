@@ -7,7 +7,7 @@
 
 #include "entry.h"
 
-#define WS_VERSION			"0.1.0"
+#define WS_VERSION			"0.2.0"
 
 typedef enum WsSortKernel
 {

@@ -305,7 +305,8 @@ estimates(const WsAdvised *a)
 		WsSortForecast here = ws_forecast_here(&facts, (Size) ws_settings[i] * 1024);
 
 		appendStringInfo(&buf, "%s{\"work_mem\": \"%s\"", i > 0 ? ", " : "", setting_names[i]);
-		if (sorts_a_part(a))
+		if (sorts_a_part(a) || (a->found->bound > 0 &&
+								ws_bound_fits(a->found->bound, a->facts.rows, a->width, ws_settings[i] * 1024.0)))
 			appendStringInfoString(&buf, ", \"core\": null");
 		else
 			add_estimate(&buf, "core", &core, a->core[i]);

@@ -149,22 +149,20 @@ ws_few_sorted(const WsFew *few)
 }
 
 /*
- * Has `slot` be the row of the table that the input's row in few->slot names, as `snapshot` sees it.  The
- * page that it lies in stays pinned until the next one is fetched.
+ * Has `slot` be the row of the table that the input's row in few->slot names, as `snapshot` sees it.  It is
+ * copied: a cursor may be open for long, and a page that is pinned keeps VACUUM waiting.
  */
 static void
 fetch(WsFew *few, TupleTableSlot *slot, Relation rel, Snapshot snapshot)
 {
 	bool		isnull;
-	bool		copied;
-	HeapTuple	tuple;
 	ItemPointer tid = (ItemPointer) DatumGetPointer(slot_getattr(few->slot, 1, &isnull));
 
 	if (isnull || !ItemPointerIsValid(tid) ||
 		!table_tuple_fetch_row_version(rel, tid, snapshot, few->found))
 		elog(ERROR, "a row of table \"%s\" that is sorted is not there", RelationGetRelationName(rel));
-	tuple = ExecFetchSlotHeapTuple(few->found, false, &copied);
-	ExecStoreHeapTuple(tuple, slot, copied);
+	ExecCopySlot(slot, few->found);
+	ExecClearTuple(few->found);
 }
 
 /* Puts the next row, or the one before, into `slot`, as ws_sort_get; `rel` has it, or NULL. */

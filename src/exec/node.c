@@ -210,6 +210,7 @@ sort_few(WsSortState *state)
 	ws_few_sort(state->few, state->request);
 	stats->memory = state->figures->memory = ws_few_bytes(state->few);
 	stats->entry_bytes = sizeof(WsEntry);
+	stats->few = true;
 	state->has_stats = true;
 	state->store = "few rows";
 	ws_track_stage(state->track, WS_STAGE_OUTPUT);
@@ -279,6 +280,10 @@ sort_input(WsSortState *state)
 		watch_sorts(state);
 		state->few = ws_few_create(outer, state->rel);
 	}
+	/* of the sort before */
+	state->request->copies = false;
+	state->request->bound = NULL;
+	state->prefetched = 0;
 	state->request->wanted = rows_wanted(state);
 	ws_note_keys(state);
 	ws_track_begin(state->track, state->request);

@@ -465,6 +465,13 @@ heed_limit(WsRequest *r, double bytes, double width, int limit, const char *name
 	r->bound = name;
 }
 
+/* How old what is known of the memory may be: few rows are not worth a look, which takes longer than they. */
+static int64
+found_still(const WsRequest *r)
+{
+	return ws_spool_bytes(r->rows, r->width) < SMALL_SPOOL ? WS_FOUND_LATELY : WS_FOUND_STILL;
+}
+
 /*
  * Finds what of it this sort is allowed: nothing if more rows are expected than that, so that they travel
  * from the first on.  And whether rows of the table `rel` are copied, although planned to stay there.
@@ -487,7 +494,7 @@ find_allowance(WsRequest *r, Relation rel)
 	r->again_at = -1;
 	if (r->store == WS_KIND_KEYS)
 		return;
-	r->stays = STAYS * cache_found(sharers, WS_FOUND_STILL, &bound);
+	r->stays = STAYS * cache_found(sharers, found_still(r), &bound);
 	r->again_at = ws_debug_again;
 	/*
 	 * Beginning again takes more temporary disk: a table's rows are copied, and those of a spool are there
@@ -505,9 +512,7 @@ find_allowance(WsRequest *r, Relation rel)
 		if (!r->copies)
 			return;
 	}
-	/* few rows are not worth another look, which may take longer than they */
-	r->found = ws_spool_allowance(sharers, ws_spool_bytes(rows, width) < SMALL_SPOOL ? WS_FOUND_LATELY :
-								  WS_FOUND_STILL, &r->bound);
+	r->found = ws_spool_allowance(sharers, found_still(r), &r->bound);
 	r->allowance = ws_spool_bytes(rows, width) > (double) r->found ? 0 : r->found;
 	if (r->bound != NULL)		/* it is not the setting of the store that decides */
 	{
@@ -529,9 +534,7 @@ ws_request_resolve(WsRequest *r, Relation rel)
 	r->cache = (int64) effective_cache_size * BLCKSZ;
 	if (r->store == WS_KIND_HEAP)
 	{
-		bool		few = ws_spool_bytes(r->rows, r->width) < SMALL_SPOOL;
-		int64		memory = ws_memory_once(GetCurrentStatementStartTimestamp(),
-											few ? WS_FOUND_LATELY : WS_FOUND_STILL)->bytes;
+		int64		memory = ws_memory_once(GetCurrentStatementStartTimestamp(), found_still(r))->bytes;
 
 		r->cache = Min(r->cache, memory);
 	}

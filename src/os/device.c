@@ -98,7 +98,8 @@ ws_device_find(const char *root, const char *directory, WsDevice *found)
 	WsMount		best = {.type = NULL};
 	struct statvfs room;
 
-	if (!ws_proc_read(root, "/proc/self/mountinfo", text))
+	/* of so many mounts that they are cut off, one that is missing might be the one */
+	if (!ws_proc_read(root, "/proc/self/mountinfo", text) || strlen(text) == WS_PROC_BYTES - 1)
 		return false;
 	while ((line = strsep(&rest, "\n")) != NULL)
 	{

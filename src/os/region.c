@@ -14,7 +14,7 @@
  * A small region outlives its sort, for the next one that wants the same: a sort that is done again for each
  * row of another (a lateral subquery), or for each of many short statements, would spend most of its time
  * mapping and unmapping memory.  More rows may have been expected than come, so a region begins as a small
- * one, and is moved to what is expected when that is used up: its pages are, once, which takes microseconds.
+ * one, and is moved to what is expected when that is used up.
  *
  * Memory bound: `committed` less `released` bytes, which the region's account counts.  What is usable
  * beyond `committed` has never been touched, or has been handed back, and takes none.  Spare regions have
@@ -233,27 +233,6 @@ ws_region_create_small(WsAccount *account, Size expected, Size limit)
 	return create(account, SPARE_SPACE, expected, limit);
 }
 
-/* Moves the pages of a small region to address space for what is expected. */
-static bool
-settle_region(WsRegion *region, Size bytes, Size *grown)
-{
-	char	   *base = reserve(grown, bytes);
-
-	if (base == NULL)
-		return false;
-	if (mremap(region->base, region->usable, region->usable, MREMAP_MAYMOVE | MREMAP_FIXED,
-			   base) == MAP_FAILED)
-	{
-		munmap(base, *grown);
-		return false;
-	}
-	advise(region, base, *grown);
-	if (region->reserved > region->usable)
-		munmap(region->base + region->usable, region->reserved - region->usable);
-	region->base = base;
-	return true;
-}
-
 /* Moves what is committed to larger address space of its own, by copying it. */
 static bool
 copy_region(WsRegion *region, Size bytes, Size *grown)
@@ -296,12 +275,6 @@ ws_region_reserve(WsRegion *region, Size bytes)
 	bytes = TYPEALIGN(page_size(), bytes);
 	grown = TYPEALIGN(page_size(), grown);
 
-	if (usable > 0 && region->reserved < region->expected && settle_region(region, bytes, &grown))
-	{
-		region->reserved = grown;
-		return true;
-	}
-	grown = TYPEALIGN(page_size(), Min(Max(bytes, least), region->limit));
 	/* fails, and changes nothing, if the system does not have it as one piece, or has no more */
 	if (usable > 0)
 		moved = mremap(region->base, usable, grown, MREMAP_MAYMOVE);

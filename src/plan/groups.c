@@ -77,10 +77,10 @@ add_kept(PlannerInfo *root, double *least, double *most)
 	foreach(lc, root->aggtransinfos)
 	{
 		const AggTransInfo *info = lfirst_node(AggTransInfo, lc);
-		bool		unknown = info->aggtranstype == INTERNALOID && info->aggtransspace == 0;
+		bool		unknown = info->aggtranstype == INTERNALOID && info->aggtransspace <= 0;
 
-		*least += unknown ? LEAST_KEPT : info->aggtransspace;
-		*most += unknown ? MOST_KEPT : info->aggtransspace;
+		*least += unknown ? LEAST_KEPT : Max(info->aggtransspace, 0);
+		*most += unknown ? MOST_KEPT : Max(info->aggtransspace, 0);
 	}
 }
 

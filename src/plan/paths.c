@@ -41,7 +41,7 @@ sort_in_table(PlannerInfo *root, RelOptInfo *rel, Path *scan, const Path *sort, 
 		return NULL;
 	}
 	ties = ws_tie_keys(root, input, pathkeys, rel->tuples);
-	*refusal = ws_table_refusal(root, input, pathkeys, ties, rel, relid);
+	*refusal = ws_table_refusal(root, input, pathkeys, ties, rel, relid, bound);
 	if (*refusal != NULL)
 		return NULL;
 	cpath = ws_wrap_heap_sort(root, create_sort_path(root, rel, input, pathkeys, -1.0), rel, ties);
@@ -245,7 +245,7 @@ sort_input(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *scan, const ch
 			continue;
 		}
 		sort = create_sort_path(root, rel, input, pathkeys, -1.0);
-		no_spool = ws_spool_refusal(root, input, pathkeys);
+		no_spool = ws_spool_refusal(root, input, pathkeys, bound);
 		if (no_table == NULL && !ws_keys_alone(input, pathkeys))
 			table = sort_in_table(root, rel, scan, &sort->path, pathkeys, bound, &no_table);
 		if (no_spool == NULL && (table == NULL || ws_record_store != WS_STORE_HEAP))

@@ -159,14 +159,15 @@ extern bool ws_sort_considered(double rows, int width, const Node *only);
 extern bool ws_considered_with(int memory, double rows, int width, const Node *only);
 extern int	ws_processes(int workers);
 extern const Node *ws_only_value(const Path *input, List *pathkeys);
+extern bool ws_bound_fits(double bound, double rows, int width, double memory);
 extern bool ws_bound_is_cores(double bound, Oid sortop, Oid collation, double rows, int width);
 extern bool ws_bound_leaves(double bound, List *pathkeys, double rows, int width);
 extern bool ws_keys_alone(const Path *input, List *pathkeys);
 extern double ws_correlation(Oid relid, AttrNumber column);
 extern const char *ws_again_refusal(PlannerInfo *root, Relids relids);
-extern const char *ws_spool_refusal(PlannerInfo *root, const Path *input, List *pathkeys);
+extern const char *ws_spool_refusal(PlannerInfo *root, const Path *input, List *pathkeys, double bound);
 extern const char *ws_table_refusal(PlannerInfo *root, const Path *input, List *pathkeys, WsTieKeys ties,
-									const RelOptInfo *rel, Oid relid);
+									const RelOptInfo *rel, Oid relid, double bound);
 extern bool ws_cost_sort(PlannerInfo *root, Path *path, const Path *sort, const Path *input,
 						 List *pathkeys, double bound);
 extern void ws_cost_heap_sort(PlannerInfo *root, Path *path, const Path *sort, const Path *input,

@@ -70,7 +70,7 @@ better_sort(Rewrite *rw, SortPath *sort, bool for_groups, double bound)
 	if (refusal == NULL)
 		refusal = ws_comparison_refusal(rw->root, sort->path.pathkeys, input->rows);
 	if (refusal == NULL)
-		refusal = ws_spool_refusal(rw->root, input, sort->path.pathkeys);
+		refusal = ws_spool_refusal(rw->root, input, sort->path.pathkeys, bound);
 	if (refusal != NULL)
 	{
 		ws_note_left(refusal, input->rows, sort->path.pathkeys);

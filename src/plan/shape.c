@@ -112,6 +112,13 @@ rows_wanted(double bound, double rows)
 	return bound == WS_UNKNOWN_BOUND ? rows * UNKNOWN_SHARE : Max(bound, 0.0);
 }
 
+/* Do the rows that a LIMIT takes of `rows`, of `width` bytes, fit so many bytes of memory, as core sorts? */
+bool
+ws_bound_fits(double bound, double rows, int width, double memory)
+{
+	return sort_bytes(rows_wanted(bound, rows), width) <= memory;
+}
+
 /*
  * Is a sort of `rows` rows of `width` bytes, of which a LIMIT takes `bound`, better
  * left to core, which keeps a heap of so many rows?  `sortop` and `collation` are of the first key.  If the
@@ -135,7 +142,7 @@ ws_bound_is_cores(double bound, Oid sortop, Oid collation, double rows, int widt
 	if (bound == WS_UNKNOWN_BOUND &&
 		ws_key_encoding(sortop, collation, &descending, &key_width) != WS_ENC_NUMERIC && key_width <= 0)
 		return true;
-	return sort_bytes(rows_wanted(bound, rows), width) <= work_mem * 1024.0;
+	return ws_bound_fits(bound, rows, width, work_mem * 1024.0);
 }
 
 /* The same of a sort by `pathkeys`. */
@@ -214,7 +221,7 @@ is_equality(PlannerInfo *root, const Expr *clause)
  * Why a sort of rows of `relids` is left to core that is done again for each row of a query outside, NULL if
  * it is not.  Where a value of that row is compared, but for equality, PostgreSQL expects a third of a
  * table's rows, whatever the value is; and a 200th where it does not know how many values there are.  Where
- * there are none, a sort of core's takes 5 us, and a WiscSort several times that.
+ * there are none, core's plan is the better one.
  */
 const char *
 ws_again_refusal(PlannerInfo *root, Relids relids)
@@ -346,19 +353,22 @@ heap_shape(PlannerInfo *root, const Path *input, List *pathkeys, WsTieKeys ties,
 
 /*
  * Would the sort's files come to temp_file_limit, or its files or its table not stay in the page cache?  Then
- * why, else NULL.
+ * why, else NULL.  `bound` is that of a LIMIT.
  */
 static const char *
-file_refusal(const WsShape *s)
+file_refusal(const WsShape *s, double bound)
 {
 	double		entries = s->rows * sizeof(WsEntry);
 	bool		spills = s->spool + entries > s->memory;
 	double		file = spills && s->allowance == DBL_MAX ? s->spool : 0;
 	double		temp = spills ? s->spool + (entries > s->memory ? entries : 0) : 0;
+	double		taken = bound == WS_NO_BOUND ? s->rows :
+		ws_rows_taken_in(s->rows, rows_wanted(bound, s->rows));
 	const WsPageCache *cache = ws_page_cache();
 	bool		table = s->table > WS_CACHE_SHARE * s->cache;
 
-	if (temp_file_limit >= 0 && temp > TEMP_SHARE * 1024 * temp_file_limit)
+	/* under a LIMIT core writes all rows, and WiscSort only those that it takes in */
+	if (temp_file_limit >= 0 && temp > TEMP_SHARE * 1024 * temp_file_limit && taken > s->rows / 2)
 		return psprintf("about %.0f kB of temporary files would come near temp_file_limit, of %d kB",
 						temp / 1024, temp_file_limit);
 	if (!table && file <= WS_CACHE_SHARE * s->cache)
@@ -370,14 +380,14 @@ file_refusal(const WsShape *s)
 
 /* Why a sort with a spool of the rows of `input` is left to core; NULL if it is not. */
 const char *
-ws_spool_refusal(PlannerInfo *root, const Path *input, List *pathkeys)
+ws_spool_refusal(PlannerInfo *root, const Path *input, List *pathkeys, double bound)
 {
 	WsShape		s;
 
 	if (ws_debug_force)
 		return NULL;
 	s = spool_shape(root, input, pathkeys);
-	return file_refusal(&s);
+	return file_refusal(&s, bound);
 }
 
 /*
@@ -386,7 +396,7 @@ ws_spool_refusal(PlannerInfo *root, const Path *input, List *pathkeys)
  */
 const char *
 ws_table_refusal(PlannerInfo *root, const Path *input, List *pathkeys, WsTieKeys ties, const RelOptInfo *rel,
-				 Oid relid)
+				 Oid relid, double bound)
 {
 	WsShape		s;
 
@@ -397,7 +407,7 @@ ws_table_refusal(PlannerInfo *root, const Path *input, List *pathkeys, WsTieKeys
 		return psprintf("keys for ties would take %.0f bytes a row, the row %.0f", s.spool / s.rows, s.row);
 	if (ws_needs_no_cache(rel->reltablespace))
 		s.table = 0;
-	return file_refusal(&s);
+	return file_refusal(&s, bound);
 }
 
 /*

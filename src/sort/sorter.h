@@ -17,6 +17,7 @@ typedef struct WsSortStats
 	uint64		wanted;			/* rows that were asked for; 0: all */
 	uint64		passed;			/* rows that were passed over */
 	WsStoreStats store;
+	bool		few;			/* few rows were sorted by tuplesort */
 	int64		memory;			/* bytes, peak */
 	int64		disk;			/* bytes, peak */
 	bool		again;			/* it began again */

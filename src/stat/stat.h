@@ -47,6 +47,7 @@ typedef enum WsCount
 	WS_HEAP,
 	WS_INLINE,
 	WS_KEYS,
+	WS_FEW,
 	WS_ROWS,
 	WS_SPOOL_BYTES,
 	WS_RUN_BYTES,

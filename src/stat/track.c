@@ -308,7 +308,8 @@ ws_track_end(WsTrack *t, const WsRequest *request, const WsSortStats *s)
 	t->sorting = false;
 	c[WS_SORTS]++;
 	c[s->runs.formed > 0 ? WS_MERGE_PASS : WS_ONE_PASS]++;
-	c[travels ? WS_INLINE : store == WS_KIND_HEAP ? WS_HEAP : store == WS_KIND_KEYS ? WS_KEYS : WS_SPOOL]++;
+	c[s->few ? WS_FEW : travels ? WS_INLINE : store == WS_KIND_HEAP ? WS_HEAP :
+	  store == WS_KIND_KEYS ? WS_KEYS : WS_SPOOL]++;
 	c[WS_ROWS] += (int64) s->runs.entries;
 	c[WS_SPOOL_BYTES] += s->store.spooled;
 	c[WS_RUN_BYTES] += s->runs.bytes;

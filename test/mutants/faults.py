@@ -568,13 +568,13 @@ fault('CTEs under a LIMIT read whole', FILE,
       'if (false)', 'sql:plans')
 FILE = 'plan/shape.c'
 fault('sorts that are done again taken', FILE,
-      'if (!is_equality(condition->clause) && has_outer_value((Node *) condition->clause, root))', 'if (false)', 'sql:plans')
+      'if (has_outer_value((Node *) clause, root) && !is_equality(root, clause))', 'if (false)', 'sql:plans')
 fault('results of initplans taken for values outside', FILE, 'return ((Param *) node)->paramkind == PARAM_EXEC &&',
       'return ((Param *) node)->paramkind == PARAM_EXEC ||', 'sql:plans')
 fault('single values counted as rows', FILE, 'bytes = TUPLESORT_VALUE;', '', 'sql:plans')
 FILE = 'plan/groups.c'
 fault('as many groups as combinations', FILE,
-      'return !combined && least * GROUP_BYTES <= memory && most * GROUP_BYTES > memory;', 'return false;', 'sql:plans')
+      'return least * least_bytes <= memory && most * most_bytes > memory;', 'return false;', 'sql:plans')
 fault('statistics of combinations overlooked', FILE, 'combined = combined || has_combinations(root, expr);',
       '(void) has_combinations;', 'sql:plans')
 FILE = 'plan/rewrite.c'

@@ -8,7 +8,7 @@ CREATE EXTENSION wiscsort;
 SELECT extname, extversion, nspname AS schema, extrelocatable
   FROM pg_extension JOIN pg_namespace n ON n.oid = extnamespace
  WHERE extname = 'wiscsort';
-SELECT wiscsort.version() LIKE 'wiscsort 0.1.0,%' AS version_told;
+SELECT wiscsort.version() LIKE 'wiscsort 0.2.0,%' AS version_told;
 SELECT wiscsort.version() ~* 'hwy' AS libhwy_told,
        wiscsort.version() ~* 'aio' AS libaio_told,
        wiscsort.version() ~* 'uring' AS liburing_told,

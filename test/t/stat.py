@@ -14,7 +14,7 @@ import common
 from common import check, equal, error, healthy, rows, skip, value
 
 SHARED = {'shared_preload_libraries': 'wiscsort', 'max_parallel_workers_per_gather': '0'}
-FIELDS = ('sorts', 'aborted', 'one_pass', 'merge_pass', 'spool', 'heap', 'inline', 'keys', 'rows', 'temp_peak',
+FIELDS = ('sorts', 'aborted', 'one_pass', 'merge_pass', 'spool', 'heap', 'inline', 'keys', 'few', 'rows', 'temp_peak',
           'memory_peak', 'runs', 'merge_passes', 'blocks_direct', 'blocks_buffered', 'blocks_of_runs', 'read_stalls',
           'began_again', 'left_to_core', 'left_to_core_bytes')
 PEAKS = ('temp_peak', 'memory_peak')
@@ -73,7 +73,7 @@ def explained(plan):
             continue
         found['sorts'] += 1
         found[node['Sort Method'].split()[1].replace('-', '_')] += 1
-        found[node['Record Store'].split(',')[0]] += 1
+        found[node['Record Store'].split(',')[0].replace(' rows', '')] += 1
         found['began_again'] += 'Began Again At Row' in node
         found['temp_peak'] = max(found['temp_peak'], node['Disk'])
         found['memory_peak'] = max(found['memory_peak'], node['Memory'])

@@ -27,6 +27,7 @@ int
 main(void)
 {
 	WsDevice	found;
+	static char many[WS_PROC_BYTES + 4096];
 
 	begin_machines("device");
 	begin_machine("nothing");
@@ -62,8 +63,13 @@ main(void)
 	expect("/pool/a", "/dev/sda3", "btrfs", "solid state");
 	expect("/union", "overlay", "overlay", NULL);
 	expect("/twice/a", "none", "ramfs", "memory");
+	many[0] = '\0';
+	for (Size used = 0; used < WS_PROC_BYTES; used += strlen(many + used))
+		snprintf(many + used, sizeof(many) - used, "40 22 0:50 / /many/%zu rw - overlay overlay rw\n", used);
 	CHECK(ws_device_find(root, "/data", &found) && found.free_bytes >= 0, "the room of a directory that is there");
 	CHECK(ws_device_find(root, "/nowhere", &found) && found.free_bytes == -1, "and of none");
+	put("/proc/self/mountinfo", many);
+	CHECK(!ws_device_find(root, "/data", &found), "so many mounts that some are not seen: nothing is told");
 	end_machines();
 	return failures > 0;
 }
