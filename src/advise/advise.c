@@ -263,6 +263,13 @@ sorts_a_part(const WsAdvised *a)
 	return ws_is_top_n(a) || a->found->kind == WS_NODE_INCREMENTAL;
 }
 
+/* Would core keep a heap of the rows that a LIMIT takes, with so much memory, kB? */
+static bool
+fits_core(const WsAdvised *a, int kb)
+{
+	return a->found->bound > 0 && ws_bound_fits(a->found->bound, a->facts.rows, a->width, kb * 1024.0);
+}
+
 static void
 add_estimate(StringInfo buf, const char *who, const WsSortForecast *f, double scale)
 {
@@ -305,8 +312,7 @@ estimates(const WsAdvised *a)
 		WsSortForecast here = ws_forecast_here(&facts, (Size) ws_settings[i] * 1024);
 
 		appendStringInfo(&buf, "%s{\"work_mem\": \"%s\"", i > 0 ? ", " : "", setting_names[i]);
-		if (sorts_a_part(a) || (a->found->bound > 0 &&
-								ws_bound_fits(a->found->bound, a->facts.rows, a->width, ws_settings[i] * 1024.0)))
+		if (sorts_a_part(a) || fits_core(a, ws_settings[i]))
 			appendStringInfoString(&buf, ", \"core\": null");
 		else
 			add_estimate(&buf, "core", &core, a->core[i]);

@@ -134,6 +134,44 @@ def forecasts():
     in_memory.report('work_mem for core in memory', 2 * SORTS)
 
 
+def with_limits():
+    """Of a LIMIT that core's memory does not hold, WiscSort's figures are those of the rows that it takes in."""
+    ours = session(**{'wiscsort.debug_force': 'on', 'wiscsort.threshold': 0, 'wiscsort.record_store': 'spool'})
+    for query in ('SELECT i, b, m, p FROM t ORDER BY b LIMIT 20000', 'SELECT i, b, m, p FROM t ORDER BY m DESC LIMIT 40000'):
+        ours.execute("SET work_mem = '512kB'")
+        advice = records(ours, 'SELECT * FROM wiscsort.advise($query$%s$query$, true)' % query)[0]
+        whole = records(ours, 'SELECT * FROM wiscsort.advise($query$%s$query$, true)' % query.split(' LIMIT')[0])[0]
+        check(advice['one_pass_kb'] < 0.7 * whole['one_pass_kb'], 'less than for all rows: ' + query, advice)
+        estimates = {e['work_mem']: e for e in advice['estimates']}
+        equal((estimates['1GB']['core'], estimates['4MB']['core'] is not None), (None, True),
+              'core keeps a heap with much memory, and none with little')
+        ours.execute("SET work_mem = '4MB'")
+        disk = explained(ours, query)['Disk']
+        check(near(estimates['4MB']['wiscsort']['temp_bytes'] / 1024, disk, 0.15 * disk), 'temporary bytes: ' + query,
+              (estimates['4MB'], disk))
+        for share, wanted in ((1.25, 'one-pass'), (0.75, 'merge-pass')):
+            ours.execute('SET work_mem = %d' % int(advice['one_pass_kb'] * share))
+            check(wanted in explained(ours, query)['Sort Method'], '%s with %.0f %%: %s' % (wanted, share * 100, query))
+
+
+def other_stores():
+    """Estimates are of the store that the planner chooses with each setting, whatever the present one is."""
+    cur = session()
+    cur.execute("CREATE TABLE w AS SELECT hashint8(i) AS k, repeat(md5(i::text), 40) AS p FROM generate_series(1, 60000) i")
+    cur.execute('VACUUM ANALYZE w')
+    query = 'SELECT * FROM w ORDER BY k'
+    for present in ('1MB', '4MB', '1GB'):
+        cur.execute("SET work_mem = '%s'" % present)
+        advice = records(cur, 'SELECT * FROM wiscsort.advise($query$%s$query$, true)' % query)[0]
+        told = {e['work_mem']: e['wiscsort']['temp_bytes'] / 1024 for e in advice['estimates']}
+        for setting in ('4MB', '16MB'):
+            cur.execute("SET work_mem = '%s'" % setting)
+            plan = explained(cur, query)
+            check(near(told[setting], plan['Disk'], 64), 'at %s, asked at %s: %s' % (setting, present, plan['Record Store']),
+                  (told[setting], plan['Disk']))
+    cur.execute('DROP TABLE w')
+
+
 def wide_rows():
     """Of rows of half a block, and of more than one, only what is in them is written."""
     cur = session(work_mem='1MB', **{'wiscsort.debug_force': 'on', 'wiscsort.record_store': 'inline'})
@@ -483,5 +521,5 @@ def end():
 
 
 if __name__ == '__main__':
-    common.run([start, forecasts, wide_rows, refusals, reading_only, rights, lists, other_operators, shapes, projections, recommendations,
+    common.run([start, forecasts, with_limits, other_stores, wide_rows, refusals, reading_only, rights, lists, other_operators, shapes, projections, recommendations,
                 limited, why, option, end])
