@@ -226,7 +226,7 @@ ws_request_keys_fit(const WsRequest *r)
 static void
 check_layout(const List *private)
 {
-	const Node *layout = linitial(private);
+	Node	   *layout = linitial(private);
 
 	if (!IsA(layout, Integer) || intVal(layout) != PLAN_LAYOUT || list_length(private) != PRIVATE_COUNT)
 		ereport(ERROR,
