@@ -76,7 +76,7 @@ add_kept(PlannerInfo *root, double *least, double *most)
 
 	foreach(lc, root->aggtransinfos)
 	{
-		const AggTransInfo *info = lfirst_node(AggTransInfo, lc);
+		AggTransInfo *info = lfirst_node(AggTransInfo, lc);
 		bool		unknown = info->aggtranstype == INTERNALOID && info->aggtransspace <= 0;
 
 		*least += unknown ? LEAST_KEPT : Max(info->aggtransspace, 0);
