@@ -76,7 +76,7 @@ add_kept(PlannerInfo *root, double *least, double *most)
 
 	foreach(lc, root->aggtransinfos)
 	{
-		AggTransInfo *info = lfirst_node(AggTransInfo, lc);
+		const AggTransInfo *info = lfirst(lc);
 		bool		unknown = info->aggtranstype == INTERNALOID && info->aggtransspace <= 0;
 
 		*least += unknown ? LEAST_KEPT : Max(info->aggtransspace, 0);
