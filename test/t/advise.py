@@ -137,7 +137,7 @@ def forecasts():
 def with_limits():
     """Of a LIMIT that core's memory does not hold, WiscSort's figures are those of the rows that it takes in."""
     ours = session(**{'wiscsort.debug_force': 'on', 'wiscsort.threshold': 0, 'wiscsort.record_store': 'spool'})
-    for query in ('SELECT i, b, m, p FROM t ORDER BY b LIMIT 20000', 'SELECT i, b, m, p FROM t ORDER BY m DESC LIMIT 40000'):
+    for query in ('SELECT i, b, m, p FROM t ORDER BY b LIMIT 30000', 'SELECT i, b, m, p FROM t ORDER BY m DESC LIMIT 40000'):
         ours.execute("SET work_mem = '512kB'")
         advice = records(ours, 'SELECT * FROM wiscsort.advise($query$%s$query$, true)' % query)[0]
         whole = records(ours, 'SELECT * FROM wiscsort.advise($query$%s$query$, true)' % query.split(' LIMIT')[0])[0]

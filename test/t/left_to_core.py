@@ -209,7 +209,7 @@ def other_plans():
         cur.execute('CREATE TYPE pair AS (a int, b int)')
         cur.execute('CREATE TABLE x AS SELECT i AS id, i / 500 AS lot, i / 100000 AS part, hashint4(i) AS k,'
                     ' hashint4(-i) AS r, hashint4(i) % 50 AS few, hashint4(i) / 8 % 200000 AS half,'
-                    ' hashint4(i) / 16 % 300 AS some,'
+                    ' hashint4(i) / 16 % 300 AS several,'
                     " ROW(hashint4(i), 1)::pair AS a, repeat('x', 60) AS v FROM generate_series(1, 400000) i;"
                     ' CREATE INDEX ON x (id); CREATE INDEX ON x (lot); CREATE INDEX ON x (part);'
                     ' CREATE INDEX ON x (k); CREATE TABLE one AS SELECT 2 AS part')
@@ -225,7 +225,7 @@ def other_plans():
                 ('SELECT DISTINCT half FROM x', 'WiscSort'),
                 ('SELECT half, sum(id) FROM x GROUP BY half', 'WiscSort'),
                 ('SELECT few, sum(id) FROM x GROUP BY few', 'HashAggregate'),
-                ("SELECT some, string_agg(v, ',') FROM x GROUP BY some", 'HashAggregate'),
+                ("SELECT several, string_agg(v, ',') FROM x GROUP BY several", 'HashAggregate'),
                 ("SELECT half, string_agg(v, ',') FROM x GROUP BY half", 'WiscSort'),
                 ('SELECT x.* FROM one JOIN x USING (part) ORDER BY r', 'WiscSort')):
             found = explain(cur, sql)
