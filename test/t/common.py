@@ -154,10 +154,15 @@ def limited(megabytes, test):
         check(group.close(), 'the cgroup is removed')
 
 
+def major():
+    """The major version of the server."""
+    version = subprocess.run([options.pg_config, '--version'], check=True, text=True, stdout=subprocess.PIPE).stdout
+    return int(re.search(r'\d+', version).group())
+
+
 def checksums(wanted):
     """initdb's options for data checksums, or none: since 18 they are the default."""
-    version = subprocess.run([options.pg_config, '--version'], check=True, text=True, stdout=subprocess.PIPE).stdout
-    since_18 = int(re.search(r'\d+', version).group()) >= 18
+    since_18 = major() >= 18
     return ['--data-checksums'] if wanted else ['--no-data-checksums'] if since_18 else []
 
 

@@ -86,8 +86,10 @@ def progress():
 
 def devices():
     """Blocks that come from a device while rows are handed out, also of a sort whose rows stay in their table."""
-    with common.server(preload=False, shared_preload_libraries='wiscsort', max_parallel_workers_per_gather='0',
-                       shared_buffers='1MB') as cluster:
+    settings = {'shared_preload_libraries': 'wiscsort', 'max_parallel_workers_per_gather': '0', 'shared_buffers': '1MB'}
+    if common.major() >= 18:
+        settings['io_method'] = 'sync'          # what I/O workers read is not the process's
+    with common.server(preload=False, **settings) as cluster:
         common.core(cluster).execute('CREATE EXTENSION wiscsort')
         cur = session(cluster, work_mem='16MB')
         cur.execute("CREATE TABLE t AS SELECT i, hashint8(i) AS k, repeat(md5(i::text), 20) AS pad"
