@@ -32,11 +32,6 @@
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/wait_event.h"
-#if PG_VERSION_NUM >= 160000
-#include "nodes/queryjumble.h"
-#else
-#include "utils/queryjumble.h"
-#endif
 #if PG_VERSION_NUM >= 180000
 #include "commands/explain_format.h"
 #include "commands/explain_state.h"

@@ -100,11 +100,7 @@ start_memory(void)
 void
 ws_stat_install(void)
 {
-	if (!process_shared_preload_libraries_in_progress)
-		return;
-	/* a server that is to count sorts tells those of one query from another's, unless told not to */
-	EnableQueryId();
-	if (WS_HAVE_SEGMENTS)
+	if (WS_HAVE_SEGMENTS || !process_shared_preload_libraries_in_progress)
 		return;
 	next_request_hook = shmem_request_hook;
 	shmem_request_hook = request_memory;

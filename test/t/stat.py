@@ -13,7 +13,7 @@ import psycopg2
 import common
 from common import check, equal, error, healthy, rows, skip, value
 
-SHARED = {'shared_preload_libraries': 'wiscsort', 'max_parallel_workers_per_gather': '0'}
+SHARED = {'shared_preload_libraries': 'wiscsort', 'compute_query_id': 'on', 'max_parallel_workers_per_gather': '0'}
 FIELDS = ('sorts', 'aborted', 'one_pass', 'merge_pass', 'spool', 'heap', 'inline', 'keys', 'few', 'rows', 'temp_peak',
           'memory_peak', 'runs', 'merge_passes', 'blocks_direct', 'blocks_buffered', 'blocks_of_runs', 'read_stalls',
           'began_again', 'left_to_core', 'left_to_core_bytes')
