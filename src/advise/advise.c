@@ -76,7 +76,7 @@ set_factors(WsAdvised *a, double factor)
 static WsAdvised *
 estimate(WsFoundSort *found)
 {
-	WsAdvised    *a = palloc0(sizeof(WsAdvised));
+	WsAdvised  *a = palloc0(sizeof(WsAdvised));
 	WsSortFacts *facts = &a->facts;
 	const Plan *input = outerPlan(found->node->plan);
 	const Plan *rows = input;
@@ -408,7 +408,7 @@ plan_with_settings(List *sorts, const char *text, int cursor_options)
 		others = estimate_all(desc);
 		foreach(lc, sorts)
 		{
-			WsAdvised    *a = lfirst(lc);
+			WsAdvised  *a = lfirst(lc);
 
 			a->there[i] = counterpart(a, &others);
 		}

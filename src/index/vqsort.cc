@@ -20,8 +20,8 @@ extern "C" void ws_vqsort_thread_end(void);
 
 /*
  * When libhwy is loaded, it measures for some 5 ms how fine the processor's clock is, for benchmarks of its
- * own.  Every session waited for that (12.5 ms instead of 7.4 ms with "pgbench -C" and SELECT 1, and 6.1 ms
- * without the library), and every parallel worker.  The dynamic linker finds this one before libhwy's.
+ * own.  Every session waited for that, and every parallel worker (docs/decisions/29-sort-kernel.md).  The
+ * dynamic linker finds this one before libhwy's.
  */
 namespace hwy
 {

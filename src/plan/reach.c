@@ -9,12 +9,14 @@
  * equal to one of a relation reached before.  The rows are multiplied by those that a value has on average.
  * What is so reached in few rows all in all is joined by nested loops, by PostgreSQL's own costs.
  *
- * Memory: none.  Nothing is raised.
+ * Memory: a set of relations, the planner's.  Nothing is raised.
  *-------------------------------------------------------------------------
  */
 #include "plan/plan.h"
 
+#include "catalog/pg_am.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "utils/selfuncs.h"
 
@@ -32,7 +34,8 @@ has_index(const RelOptInfo *rel, AttrNumber column)
 	{
 		const IndexOptInfo *index = lfirst_node(IndexOptInfo, lc);
 
-		if (index->indexkeys[0] == column && (index->indpred == NIL || index->predOK))
+		if ((index->relam == BTREE_AM_OID || index->relam == HASH_AM_OID) &&
+			index->indexkeys[0] == column && (index->indpred == NIL || index->predOK))
 			return true;
 	}
 	return false;
@@ -107,7 +110,7 @@ rows_by_conditions(PlannerInfo *root, const RelOptInfo *rel, Relids reached)
 	return -1;
 }
 
-/* The base relation with the fewest rows; NULL if there is only one, or one that was proved to be empty. */
+/* The base relation with the fewest rows; NULL if there is only one. */
 static const RelOptInfo *
 smallest(PlannerInfo *root)
 {
@@ -137,7 +140,7 @@ ws_reached_by_indexes(PlannerInfo *root)
 	double		rows;
 	bool		more = true;
 
-	if (first == NULL || first->rows > FEW_BEGIN)
+	if (first == NULL || first->rows > FEW_BEGIN || !enable_nestloop)
 		return false;
 	rows = first->rows;
 	reached = bms_make_singleton(first->relid);
