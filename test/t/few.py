@@ -1,0 +1,94 @@
+#!/usr/bin/python3
+"""Few rows, which PostgreSQL's sort orders in memory: as many as that are, one more, and none; every store, cursors that
+go back, merge joins that mark and restore, rescans, LIMIT."""
+
+import random
+
+import common
+from common import check, equal, explain, healthy, rows, session, value
+
+FEW = 40
+SIZES = (0, 1, 2, FEW - 1, FEW, FEW + 1, 3 * FEW, 2000)
+STORES = {'heap': 'SELECT * FROM t WHERE i <= %d ORDER BY k, i', 'spool': 'SELECT * FROM t WHERE i <= %d ORDER BY m DESC, i',
+          'keys': 'SELECT k, i FROM t WHERE i <= %d ORDER BY k DESC, i'}
+
+
+def start(cluster):
+    cur = common.core(cluster)
+    cur.execute("CREATE TABLE t AS SELECT i, hashint4(i) AS k, md5(i::text) AS m, i % 7 AS few,"
+                " CASE WHEN i % 3 > 0 THEN repeat(md5(i::text), i % 9) END AS pad FROM generate_series(1, 2000) i")
+    cur.execute("ALTER TABLE t ADD added text DEFAULT 'there'; ALTER TABLE t DROP few")
+    cur.execute('VACUUM ANALYZE t')
+
+
+def stores():
+    """The rows, the slots' system columns among them, and what EXPLAIN says."""
+    with common.server(max_parallel_workers_per_gather='0') as cluster:
+        start(cluster)
+        core = common.core(cluster)
+        for store, query in STORES.items():
+            cur = session(cluster, **{'wiscsort.record_store': 'auto' if store == 'keys' else store, 'wiscsort.debug_few': FEW})
+            for size in SIZES:
+                sql = query % size
+                equal(rows(cur, sql), rows(core, sql), '%d rows, %s' % (size, store))
+                plan = explain(cur, sql, ', ANALYZE, TIMING OFF')
+                wanted = 'few rows' if size < FEW else store
+                check('Record Store: %s\n' % wanted in plan and 'IndexMap Entries: %d\n' % size in plan,
+                      '%d rows, %s: %s' % (size, store, wanted), plan)
+        cur = session(cluster, **{'wiscsort.record_store': 'heap', 'wiscsort.debug_few': FEW})
+        sql = 'SELECT ctid, tableoid::regclass, t FROM t WHERE i <= 30 ORDER BY k'
+        equal(rows(cur, sql), rows(core, sql), 'system columns, and rows as values')
+        cur.execute("SET wiscsort.debug_few = 1000000; SET work_mem = '64kB'")
+        sql = 'SELECT * FROM t ORDER BY pad, i'
+        equal(rows(cur, sql), rows(core, sql), 'more than a fourth of work_mem')
+        check('few rows' not in explain(cur, sql, ', ANALYZE'), 'is not few')
+        healthy(cluster, 'stores')
+
+
+def cursors():
+    """Cursors go to and fro as core's."""
+    chance = random.Random(20261127)
+    with common.server(max_parallel_workers_per_gather='0') as cluster:
+        start(cluster)
+        ours, core = session(cluster, **{'wiscsort.debug_few': FEW}), common.core(cluster)
+        for size in SIZES[:-1]:
+            sql = 'SELECT i, m, pad FROM t WHERE i <= %d ORDER BY m' % size
+            for cur in (ours, core):
+                cur.execute('BEGIN; DECLARE c SCROLL CURSOR FOR ' + sql)
+            wrong = []
+            for _ in range(60):
+                move = 'FETCH %s FROM c' % chance.choice(('NEXT', 'PRIOR', 'FIRST', 'LAST', '5', 'BACKWARD 3', 'ALL', 'RELATIVE 0',
+                                                          'ABSOLUTE %d' % chance.randint(-size - 1, size + 1)))
+                found, wanted = rows(ours, move), rows(core, move)
+                wrong += [(move, found, wanted)] if found != wanted else []
+            equal(wrong, [], 'a cursor over %d rows' % size)
+            for cur in (ours, core):
+                cur.execute('COMMIT')
+        ours.execute("BEGIN; DECLARE c CURSOR FOR SELECT * FROM t WHERE i <= 20 ORDER BY m; FETCH 20 FROM c")
+        pinned = "SELECT count(*) FROM pg_buffercache WHERE relfilenode = pg_relation_filenode('t') AND pinning_backends > 0"
+        if common.error(core, 'CREATE EXTENSION pg_buffercache')[0] is None:
+            equal(value(core, pinned), 0, 'no page stays pinned')
+        ours.execute('COMMIT')
+        healthy(cluster, 'cursors')
+
+
+def again():
+    """Sorts of a node that are done again: now few, now many; and merge joins, which mark and restore."""
+    with common.server(max_parallel_workers_per_gather='0') as cluster:
+        start(cluster)
+        core = common.core(cluster)
+        for store in ('heap', 'spool'):
+            cur = session(cluster, **{'wiscsort.debug_few': FEW, 'wiscsort.record_store': store, 'work_mem': '64kB',
+                                      'enable_hashjoin': 'off', 'enable_nestloop': 'off', 'enable_material': 'off'})
+            for sql in ('SELECT g, ARRAY(SELECT m FROM t WHERE i % 100 < g ORDER BY m) FROM generate_series(0, 6) g',
+                        'SELECT g, s.* FROM generate_series(0, 200, 7) g, LATERAL (SELECT * FROM t WHERE i < g ORDER BY m'
+                        ' OFFSET g % 3 LIMIT 4) s ORDER BY g, s.m',
+                        'SELECT count(*), sum(a.i * b.i) FROM (SELECT i, i % 5 AS x FROM t WHERE i <= 30) a JOIN'
+                        ' (SELECT i, i % 5 AS x FROM t WHERE i <= 35) b USING (x)'):
+                equal(rows(cur, sql), rows(core, sql), '%s: %s' % (store, sql))
+                check('WiscSort' in explain(cur, sql), 'by WiscSort', explain(cur, sql))
+        healthy(cluster, 'again')
+
+
+if __name__ == '__main__':
+    common.run([stores, cursors, again])
