@@ -114,3 +114,11 @@ fault('a spool has all of temp_file_limit', FILE, 'if (limit < 0 || bytes > most
 fault('cheap random reads of the server count', FILE,
       'bool		own = false;', 'bool		own = true;', 't:left_to_core')
 fault('TIES have the price of few rows', 'plan/rewrite.c', 'if (has_ties(rw))', 'if (false)', 'sql:plans')
+FILE = 'exec/node.c'
+fault('the first rows are lost where they are not all', FILE, 'for (int i = 0; i < ws_few_rows(state->few); i++)',
+      'for (int i = 1; i < ws_few_rows(state->few); i++)', 't:few')
+FILE = 'exec/few.c'
+fault('few rows are never so many', FILE, 'while (few->nrows < few->most && few->bytes < most)',
+      'while (few->nrows < few->most - 1)', 't:few')
+fault('any index finds a value', 'plan/reach.c', 'if ((index->relam == BTREE_AM_OID || index->relam == HASH_AM_OID) &&', 'if (',
+      reason='PostgreSQL joins such tables as it would without wiscsort: plans are slower, and right')
