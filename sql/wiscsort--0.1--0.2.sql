@@ -1,6 +1,14 @@
 /* wiscsort 0.1 to 0.2: what a DBA asks, statistics and progress.  CREATE EXTENSION executes both scripts. */
 \echo Use "ALTER EXTENSION wiscsort UPDATE" to load this file. \quit
 
+-- The first builds had version() alone.  The later ones that called themselves 0.1 had some of the rest, which
+-- is made anew; what others have made of these views has to go first.
+DROP VIEW IF EXISTS wiscsort.stat, wiscsort.stat_info, wiscsort.progress;
+DROP FUNCTION IF EXISTS wiscsort.advise, wiscsort.why, wiscsort.status, wiscsort.enable_in_database,
+	wiscsort.disable_in_database, wiscsort.stat_rows, wiscsort.stat_reset, wiscsort.stat_info_row,
+	wiscsort.progress_rows, wiscsort.advise_workload;
+DROP DOMAIN IF EXISTS wiscsort.share;
+
 -- The first builds made the schema beside the extension, which left it behind when it was dropped.
 DO $$
 DECLARE
@@ -163,7 +171,7 @@ CREATE FUNCTION wiscsort.advise_workload(share wiscsort.share DEFAULT 0.95,
 			max(n.class) OVER () AS last
 		  FROM needed n
 	), now AS (
-		SELECT s.datid, s.userid, sum(s.one_pass) / nullif(sum(s.sorts), 0)::float8 AS one_pass
+		SELECT s.datid, s.userid, sum(s.one_pass - s.few) / nullif(sum(s.sorts - s.few), 0)::float8 AS one_pass
 		  FROM wiscsort.stat s GROUP BY s.datid, s.userid
 	)
 	SELECT u.datname, u.usename, u.total::bigint, n.one_pass,

@@ -20,10 +20,10 @@
 #include "access/htup_details.h"
 #include "exec/exec.h"
 #include "executor/executor.h"
-#include "funcapi.h"
 #include "index/index.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
+#include "stat/stat.h"
 #include "tcop/tcopprot.h"
 #include "utils/builtins.h"
 #include "utils/jsonb.h"
@@ -472,9 +472,8 @@ Datum
 wiscsort_advise(PG_FUNCTION_ARGS)
 {
 	Question	question = {text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_BOOL(1),
-		(ReturnSetInfo *) fcinfo->resultinfo};
+		ws_return_rows(fcinfo, COLUMNS)};
 
-	InitMaterializedSRF(fcinfo, 0);
 	ws_reading(question.text, advise, &question);
 	return (Datum) 0;
 }

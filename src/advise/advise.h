@@ -155,7 +155,7 @@ extern bool ws_try_sorts(const WsMeasured *measured, const WsFoundSort *found, c
 /* ---- preload.c ---- */
 extern List *ws_split_libraries(const char *list);
 extern bool ws_names_wiscsort(const char *list);
-extern bool ws_new_sessions_load(void);
+extern bool ws_new_sessions_load(const char **hidden);
 
 /* ---- option.c ---- */
 extern void ws_install_explain_option(void);

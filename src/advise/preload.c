@@ -21,6 +21,7 @@
 #include "commands/dbcommands.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
+#include "nodes/value.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/varlena.h"
@@ -36,6 +37,18 @@ ws_split_libraries(const char *list)
 	if (!SplitDirectoriesString(pstrdup(list), ',', &names))
 		return NIL;
 	return names;
+}
+
+/* The same, as nodes, which can be compared. */
+static List *
+string_nodes(const char *list)
+{
+	List	   *nodes = NIL;
+	ListCell   *lc;
+
+	foreach(lc, ws_split_libraries(list))
+		nodes = lappend(nodes, makeString(lfirst(lc)));
+	return nodes;
 }
 
 /* Does a library's name, with or without folder and ending, mean this one? */
@@ -193,25 +206,43 @@ change_list(bool with)
 	return CStringGetTextDatum(wanted);
 }
 
-/* Do sessions of this database load wiscsort, that begin now and whose roles have no lists? */
-bool
-ws_new_sessions_load(void)
+/* The cluster's list, or NULL if the caller may not know it: the files of settings are not for everybody. */
+static char *
+visible_cluster_list(MemoryContext context)
 {
-	MemoryContext context = CurrentMemoryContext;
 	char	   *list;
 
+	if (superuser())
+		return cluster_list(context);
+	list = set_for_all(InvalidOid, context);
+	return list != NULL ? list : cluster_list_here(context);
+}
+
+/*
+ * Do sessions of this database load wiscsort, that begin now and whose roles have no lists?  *hidden is set
+ * to the libraries that they would load if the database had no list of its own, and do not; NULL for none.
+ */
+bool
+ws_new_sessions_load(const char **hidden)
+{
+	MemoryContext context = CurrentMemoryContext;
+	char	   *own;
+	char	   *cluster;
+	StringInfoData missing;
+	ListCell   *lc;
+
 	SPI_connect();
-	list = set_for_all(MyDatabaseId, context);
-	if (list == NULL && superuser())
-		list = cluster_list(context);	/* the files of settings are not for everybody */
-	else if (list == NULL)
-	{
-		list = set_for_all(InvalidOid, context);
-		if (list == NULL)
-			list = cluster_list_here(context);
-	}
+	own = set_for_all(MyDatabaseId, context);
+	cluster = visible_cluster_list(context);
 	SPI_finish();
-	return list != NULL && ws_names_wiscsort(list);
+	initStringInfo(&missing);
+	if (own != NULL && cluster != NULL)
+		foreach(lc, list_difference(string_nodes(cluster), string_nodes(own)))
+			appendStringInfo(&missing, "%s%s", missing.len > 0 ? ", " : "", strVal(lfirst(lc)));
+	*hidden = missing.len > 0 ? missing.data : NULL;
+	if (own == NULL)
+		own = cluster;
+	return own != NULL && ws_names_wiscsort(own);
 }
 
 PG_FUNCTION_INFO_V1(wiscsort_enable_in_database);

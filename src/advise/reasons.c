@@ -9,12 +9,15 @@
 #include "advise/advise.h"
 
 #include "exec/exec.h"
-#include "funcapi.h"
 #include "miscadmin.h"
 #include "optimizer/cost.h"
+#include "stat/stat.h"
 #include "tcop/tcopprot.h"
 #include "utils/builtins.h"
 #include "utils/tuplestore.h"
+
+/* Columns of wiscsort.why(). */
+#define WHY_COLUMNS		5
 
 /* What was noted of a sort: refusals, or else costs; NULL if there is nothing. */
 static char *
@@ -97,8 +100,8 @@ explain(void *arg)
 	foreach(lc, ws_find_sorts(desc->plannedstmt, desc->planstate))
 	{
 		const WsFoundSort *found = lfirst(lc);
-		Datum		values[5];
-		bool		nulls[5] = {0};
+		Datum		values[WHY_COLUMNS];
+		bool		nulls[WHY_COLUMNS] = {0};
 
 		values[0] = Int32GetDatum(++number);
 		values[1] = CStringGetTextDatum(kinds[found->kind]);
@@ -117,9 +120,8 @@ PGDLLEXPORT Datum wiscsort_why(PG_FUNCTION_ARGS);
 Datum
 wiscsort_why(PG_FUNCTION_ARGS)
 {
-	Question	question = {text_to_cstring(PG_GETARG_TEXT_PP(0)), (ReturnSetInfo *) fcinfo->resultinfo};
+	Question	question = {text_to_cstring(PG_GETARG_TEXT_PP(0)), ws_return_rows(fcinfo, WHY_COLUMNS)};
 
-	InitMaterializedSRF(fcinfo, 0);
 	ws_reading(question.text, explain, &question);
 	return (Datum) 0;
 }

@@ -16,7 +16,6 @@
 #include "catalog/pg_type.h"
 #include "commands/tablespace.h"
 #include "common/relpath.h"
-#include "funcapi.h"
 #include "miscadmin.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
@@ -36,6 +35,9 @@
 /* effective_cache_size that is so many times the memory there is gets a hint. */
 #define FAR_ABOVE		2
 
+/* Columns of wiscsort.status(). */
+#define COLUMNS			3
+
 /* Temporary tablespaces that are looked at, at most. */
 #define MOST_SPACES		64
 
@@ -45,8 +47,8 @@ static const char library_setting[] = "session_preload_libraries=";
 static void
 say(ReturnSetInfo *result, const char *name, const char *value, const char *hint)
 {
-	Datum		values[3] = {CStringGetTextDatum(name), 0, 0};
-	bool		nulls[3] = {false, value == NULL, hint == NULL};
+	Datum		values[COLUMNS] = {CStringGetTextDatum(name), 0, 0};
+	bool		nulls[COLUMNS] = {false, value == NULL, hint == NULL};
 
 	if (value != NULL)
 		values[1] = CStringGetTextDatum(value);
@@ -168,7 +170,8 @@ say_loaded(ReturnSetInfo *result)
 	static const char *const lists[] = {"shared_preload_libraries", "session_preload_libraries",
 	"local_preload_libraries"};
 	bool		visible = has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_SETTINGS);
-	bool		next = ws_new_sessions_load() || (!visible && ws_preloaded);
+	const char *missing;
+	bool		next = ws_new_sessions_load(&missing) || (!visible && ws_preloaded);
 	bool		shared = false;
 	char	   *database;
 	StringInfoData roles;
@@ -191,7 +194,10 @@ say_loaded(ReturnSetInfo *result)
 		say(result, lists[i], list, NULL);
 	}
 	say(result, "session_preload_libraries of the database", database,
-		next ? NULL : "New sessions do not load wiscsort: SELECT wiscsort.enable_in_database();");
+		!next ? "New sessions do not load wiscsort: SELECT wiscsort.enable_in_database();" :
+		missing == NULL ? NULL :
+		psprintf("It hides the server's list, and lacks of that: %s. Add it, or ALTER DATABASE ... RESET "
+				 "session_preload_libraries and enable_in_database() again.", missing));
 	if (roles.len > 0 && !shared)
 		say(result, "roles with a list without wiscsort", roles.data,
 			"Their sessions do not load it: ALTER ROLE ... SET session_preload_libraries goes before "
@@ -271,9 +277,10 @@ static void
 say_statistics(ReturnSetInfo *result)
 {
 	if (ws_shared() == NULL)
-		say(result, "statistics", psprintf("not counted: %s", ws_why_not_shared()), NULL);
+		say(result, "statistics", "not counted", ws_why_not_shared());
 	else
-		say(result, "statistics", ws_track_sorts ? "sorts are counted" : "wiscsort.track is off", NULL);
+		say(result, "statistics", ws_track_sorts ? "sorts are counted" : "not counted: wiscsort.track is off",
+			NULL);
 }
 
 PG_FUNCTION_INFO_V1(wiscsort_status);
@@ -283,10 +290,9 @@ PGDLLEXPORT Datum wiscsort_status(PG_FUNCTION_ARGS);
 Datum
 wiscsort_status(PG_FUNCTION_ARGS)
 {
-	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	ReturnSetInfo *result = ws_return_rows(fcinfo, COLUMNS);
 	char	   *spaces = setting("temp_tablespaces");
 
-	InitMaterializedSRF(fcinfo, 0);
 	say(result, "library", ws_version(), NULL);
 	say(result, "built for", "PostgreSQL " PG_VERSION, NULL);
 	say(result, "server", psprintf("PostgreSQL %s", setting("server_version")), NULL);

@@ -17,6 +17,7 @@
 #include "access/tableam.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "store/heap.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/tuplesort.h"
@@ -158,9 +159,10 @@ fetch(WsFew *few, TupleTableSlot *slot, Relation rel, Snapshot snapshot)
 	bool		isnull;
 	ItemPointer tid = (ItemPointer) DatumGetPointer(slot_getattr(few->slot, 1, &isnull));
 
-	if (isnull || !ItemPointerIsValid(tid) ||
-		!table_tuple_fetch_row_version(rel, tid, snapshot, few->found))
-		elog(ERROR, "a row of table \"%s\" that is sorted is not there", RelationGetRelationName(rel));
+	if (isnull || !ItemPointerIsValid(tid))
+		elog(ERROR, "a row of table \"%s\" has come without its place", RelationGetRelationName(rel));
+	if (!table_tuple_fetch_row_version(rel, tid, snapshot, few->found))
+		ws_heap_bad_pointer(rel, ws_tid_pointer(tid));
 	ExecCopySlot(slot, few->found);
 	ExecClearTuple(few->found);
 }

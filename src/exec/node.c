@@ -25,6 +25,7 @@
 #include "executor/executor.h"
 #include "jit/jit.h"
 #include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/tlist.h"
 #include "utils/rel.h"
 #include "utils/timestamp.h"
@@ -41,30 +42,27 @@ create_state(CustomScan *cscan)
 }
 
 /*
- * Has scans look for nulls in columns that are NOT NULL by now.  Core's sort takes
- * keys out of copies of its rows, and finds nulls there; keys come from the scan's slot here.
+ * Has scans look for nulls in columns that are NOT NULL by now.  Core's sort takes keys out of copies of its
+ * rows, and finds nulls there; here keys may come from a scan's slot, which many nodes (Append, Limit,
+ * Gather, LockRows) pass on as it is.
  */
-static void
-read_nulls(PlanState *input)
+static bool
+read_nulls(PlanState *input, void *context)
 {
-	AppendState *append = (AppendState *) input;
-
 	switch (nodeTag(input))
 	{
 		case T_SeqScanState:
+		case T_SampleScanState:
 		case T_IndexScanState:
 		case T_BitmapHeapScanState:
 		case T_TidScanState:
 		case T_TidRangeScanState:
 			ws_slot_read_nulls(((ScanState *) input)->ss_ScanTupleSlot);
 			break;
-		case T_AppendState:
-			for (int i = 0; i < append->as_nplans; i++)
-				read_nulls(append->appendplans[i]);
-			break;
 		default:
 			break;
 	}
+	return planstate_tree_walker(input, read_nulls, context);
 }
 
 /*
@@ -103,7 +101,7 @@ begin_sort(CustomScanState *node, EState *estate, int eflags)
 		compile_no_deforming(estate, node->ss.ss_currentRelation);
 	/* The input is read once, forward. */
 	outerPlanState(node) = ExecInitNode(outerPlan(cscan), estate, eflags & ~access);
-	read_nulls(outerPlanState(node));
+	(void) read_nulls(outerPlanState(node), NULL);
 
 	if (cscan->scan.scanrelid > 0)
 	{
@@ -307,7 +305,7 @@ get_row(WsSortState *state)
 	{
 		if (!ws_sort_get(state->sort, forward, ss->ss_ScanTupleSlot))
 			return false;
-		show_output(state, (int64) state->sort->sorter->position);
+		show_output(state, ws_sort_position(state->sort));
 		return true;
 	}
 	if (!ws_few_get(state->few, forward, ss->ss_ScanTupleSlot, state->rel, ss->ps.state->es_snapshot))

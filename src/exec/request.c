@@ -372,7 +372,7 @@ cache_found(int sharers, int64 still, const char **bound)
 		*bound = "wiscsort.cache_size";
 		return (int64) ws_cache_size * 1024;
 	}
-	found = ws_memory_once(GetCurrentStatementStartTimestamp(), still);
+	found = ws_memory_once(GetCurrentTimestamp(), still);
 	memory = (int64) ((double) found->bytes * MEMORY_SHARE);
 	*bound = ws_memory_bound_name(setting <= memory ? WS_BOUND_NONE : found->bound);
 	return Min(setting, memory) / sharers;
@@ -534,7 +534,7 @@ ws_request_resolve(WsRequest *r, Relation rel)
 	r->cache = (int64) effective_cache_size * BLCKSZ;
 	if (r->store == WS_KIND_HEAP)
 	{
-		int64		memory = ws_memory_once(GetCurrentStatementStartTimestamp(), found_still(r))->bytes;
+		int64		memory = ws_memory_once(GetCurrentTimestamp(), found_still(r))->bytes;
 
 		r->cache = Min(r->cache, memory);
 	}

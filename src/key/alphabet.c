@@ -10,9 +10,10 @@
  * letters, which are bytes that beginnings can have codes for (beginnings.c).
  *
  * Another letter is transformed when it comes.  It may weigh as much as one of them, or nothing.  Else it
- * gets the place between those that it is between, of which there is one left everywhere, and ends the guess:
- * it may be any of several letters.  So does the MOST_TRANSFORMED-th such letter of a text, because
- * transforming takes long.
+ * gets the place between those that it is between, of which there is one left everywhere.  It may be any of
+ * several letters: what follows are the bytes that transforming makes of the text from it on, so that texts
+ * in other scripts behind Latin ones are told apart (docs/decisions/45-places.md).  The MOST_TRANSFORMED-th
+ * such letter of a text ends the guess, because transforming takes long.
  *
  * It is a guess, because there are collations in which letters together have a weight of their own (ch in
  * Czech): learning looks whether it is right (learntext.c), and all of it is verified (index/ties.c).
@@ -39,6 +40,7 @@ typedef struct Weight
 struct WsAlphabet
 {
 	const WsTransform *transform;
+	uint64		transformed;	/* letters, since it was made */
 	int			weights;
 	Weight		weight[MOST_WEIGHTS];	/* in order */
 	uint8		places[LETTERS][MOST_PLACES];	/* 0: none */
@@ -192,6 +194,13 @@ ws_alphabet_weights(const WsAlphabet *alphabet)
 	return alphabet->weights;
 }
 
+/* How many letters it did not know, and had to have transformed. */
+uint64
+ws_alphabet_transformed(const WsAlphabet *alphabet)
+{
+	return alphabet->transformed;
+}
+
 /* The places of a letter below WS_LETTERS, zero where it has none. */
 const uint8 *
 ws_alphabet_letter(const WsAlphabet *alphabet, int letter)
@@ -204,7 +213,7 @@ ws_alphabet_letter(const WsAlphabet *alphabet, int letter)
  * *transformed if it had to be transformed; MOST_TRANSFORMED there ends the guess.
  */
 static Size
-place_letter(const WsAlphabet *alphabet, const char *text, Size n, uint8 out[MOST_PLACES], int *transformed)
+place_letter(WsAlphabet *alphabet, const char *text, Size n, uint8 out[MOST_PLACES], int *transformed)
 {
 	int			letter = n == 2 ? (text[0] & 0x1F) << 6 | (text[1] & 0x3F) : LETTERS;
 	Weight		weight;
@@ -216,6 +225,7 @@ place_letter(const WsAlphabet *alphabet, const char *text, Size n, uint8 out[MOS
 	}
 	weight = weight_of(alphabet->transform, text, n);
 	(*transformed)++;
+	alphabet->transformed++;
 	if (weight.bytes[0] == 0)
 		return 0;
 	out[0] = place_among(alphabet, weight);
@@ -224,14 +234,21 @@ place_letter(const WsAlphabet *alphabet, const char *text, Size n, uint8 out[MOS
 	return 1;
 }
 
-/* Writes the places of a text's letters to `out`, `wanted` at most.  Returns how many these are. */
+/*
+ * Writes the places of a text's letters to `out`, and behind one between those of others what transforming
+ * makes of the text from there: `wanted` bytes at most.  Returns how many these are, of which *placed are
+ * places.
+ */
 Size
-ws_alphabet_places(const WsAlphabet *alphabet, const char *text, Size n, Size wanted, uint8 *out)
+ws_alphabet_places(WsAlphabet *alphabet, const char *text, Size n, Size wanted, uint8 *out, Size *placed)
 {
-	Size		placed = 0;
+	char		rest[WS_TRANSFORMED];
+	Size		length;
+	Size		letter = 0;
 	int			transformed = 0;
 
-	for (Size i = 0; i < n && placed < wanted && transformed < MOST_TRANSFORMED;)
+	*placed = 0;
+	for (Size i = 0; i < n && *placed < wanted && transformed < MOST_TRANSFORMED;)
 	{
 		uint8		places[MOST_PLACES];
 		Size		bytes;
@@ -239,15 +256,21 @@ ws_alphabet_places(const WsAlphabet *alphabet, const char *text, Size n, Size wa
 
 		if (!IS_HIGHBIT_SET(text[i]))
 		{
-			out[placed] = alphabet->places[(uint8) text[i++]][0];
-			placed += out[placed] != 0;
+			out[*placed] = alphabet->places[(uint8) text[i++]][0];
+			*placed += out[*placed] != 0;
 			continue;
 		}
+		letter = i;
 		bytes = letter_bytes(text + i, n - i);
 		found = place_letter(alphabet, text + i, bytes, places, &transformed);
-		for (Size j = 0; j < found && placed < wanted; j++)
-			out[placed++] = places[j];
+		for (Size j = 0; j < found && *placed < wanted; j++)
+			out[(*placed)++] = places[j];
 		i += bytes;
 	}
-	return placed;
+	if (*placed == 0 || *placed == wanted || out[*placed - 1] % 2 == 0)
+		return *placed;
+	length = ws_transform(alphabet->transform, text + letter, n - letter, wanted - *placed, rest);
+	length = Min(length, wanted - *placed);
+	memcpy(out + *placed, rest, length);
+	return *placed + length;
 }

@@ -87,8 +87,8 @@ hash_of_value(const WsKeyColumn *col, Datum value)
  * Do the values of the first ncols columns tell most rows apart, of all that there will be?  Their prefixes
  * need not: whoever looks at more of the key comes to the columns behind them no sooner.
  */
-static bool
-tell_apart(const WsLearning *l, int ncols)
+bool
+ws_learn_tell_apart(const WsLearning *l, int ncols)
 {
 	const WsKeyColumn *cols = l->spec->cols;
 	WsKeySlot  *slot = l->rows->make_slot(l->rows->store);
@@ -124,7 +124,7 @@ ws_learn_aside(const WsLearning *l)
 
 	while (c < spec->ncols && spec->cols[c].length != -1)
 		c++;
-	if (c >= spec->ncols || (c = long_column(l)) == spec->ncols || !tell_apart(l, c))
+	if (c >= spec->ncols || (c = long_column(l)) == spec->ncols || !ws_learn_tell_apart(l, c))
 		return;
 	for (; c < spec->ncols; c++)
 	{

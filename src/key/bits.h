@@ -30,6 +30,8 @@ typedef struct WsNested
 	void		(*put) (WsBits *b, struct WsNested *nested, Datum value);
 	bool		guessing;		/* parts that have no bits may be guessed, */
 	bool		guesses;		/* and some are */
+	bool		votes;			/* values are looked at before bits are made of any; */
+	bool		voting;			/* this is one of them */
 } WsNested;
 
 /* Room for a value with a short header. */

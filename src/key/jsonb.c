@@ -34,11 +34,12 @@
 #define MANY_BITS		28
 #define MOST_KEYS		(WS_GUESS_BITS / (FLAG_BITS + TYPE_BITS) + 1)	/* that there can be bits of */
 
-/* What the first object had as its n-th key. */
+/* What most of the first objects had as their n-th key, or the first one of all. */
 typedef struct FirstKey
 {
 	char	   *text;
 	int			length;
+	int			votes;			/* for it, beyond those for others */
 } FirstKey;
 
 typedef struct Layout
@@ -94,6 +95,32 @@ put_string(WsBits *b, const Layout *layout, const char *text, Size length)
 	ws_bits_end(b);
 }
 
+static inline bool
+is_key(const FirstKey *first, const char *text, int length)
+{
+	return length == first->length && memcmp(text, first->text, length) == 0;
+}
+
+static void
+set_key(FirstKey *first, MemoryContext context, const char *text, int length)
+{
+	first->text = MemoryContextAlloc(context, length + 1);
+	memcpy(first->text, text, length);
+	first->length = length;
+	first->votes = 1;
+}
+
+/* What more than half of the values have is left when all have voted (Boyer and Moore, 1981). */
+static void
+vote(FirstKey *first, MemoryContext context, const char *text, int length)
+{
+	first->votes += is_key(first, text, length) ? 1 : -1;
+	if (first->votes >= 0)
+		return;
+	pfree(first->text);
+	set_key(first, context, text, length);
+}
+
 /* A key of an object, of which there have been `layout->nkeys` in this value. */
 static void
 put_key(WsBits *b, Layout *layout, const char *text, int length)
@@ -102,12 +129,10 @@ put_key(WsBits *b, Layout *layout, const char *text, int length)
 	int			cmp = 0;
 
 	if (first->text == NULL)
-	{
-		first->text = MemoryContextAlloc(layout->context, length + 1);
-		memcpy(first->text, text, length);
-		first->length = length;
-	}
-	else if (length != first->length || memcmp(text, first->text, length) != 0)
+		set_key(first, layout->context, text, length);
+	else if (layout->nested.voting)
+		vote(first, layout->context, text, length);
+	else if (!is_key(first, text, length))
 		cmp = varstr_cmp(text, length, first->text, first->length, DEFAULT_COLLATION_OID);
 	ws_bits_put(b, cmp < 0 ? 0 : cmp == 0 ? 1 : 2, FLAG_BITS);
 	if (cmp != 0)
@@ -209,6 +234,7 @@ ws_jsonb_create(bool guessing)
 
 	layout->nested.put = put_jsonb;
 	layout->nested.guessing = guessing;
+	layout->nested.votes = true;
 	layout->context = CurrentMemoryContext;
 	layout->bytes = ws_collation_is_bytes(DEFAULT_COLLATION_OID);
 	layout->icu = layout->bytes ? NULL : ws_icu_create(DEFAULT_COLLATION_OID);

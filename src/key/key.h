@@ -82,6 +82,7 @@ typedef struct WsKeyColumn
 	bool		byval;
 	bool		dissimilar;		/* there may be values of it that cannot be compared */
 	bool		aside;			/* nothing of it goes into keys (aside.c) */
+	bool		needless;		/* the columns before it tell rows apart: it gets no codes */
 	struct WsDictionary *dictionary;	/* codes of its values, or NULL */
 	int			code_bytes;		/* of these, if so */
 	struct WsRanks *ranks;		/* of an enum's labels, in a guess; or NULL */
@@ -272,6 +273,7 @@ extern void ws_find_abbreviation(WsKeyColumn *col, Oid sortop, Oid collation);
 
 /* ---- nested.c: abbreviated keys of arrays, ranges, multiranges, jsonb and composite types ---- */
 extern SortSupport ws_nested_create(Oid proc, Oid type, Oid collation, bool guessing);
+extern bool ws_nested_vote(SortSupport nested, const Datum *value);
 extern void ws_nested_guess(SortSupport guess, Datum value, Size wanted, uint8 *out);
 
 /* ---- collation.c: whose collation it is ---- */
@@ -435,6 +437,7 @@ extern Size ws_key_learn(WsLearning *l);
 
 /* ---- aside.c: columns of long values behind others that tell rows apart ---- */
 extern void ws_learn_aside(const WsLearning *l);
+extern bool ws_learn_tell_apart(const WsLearning *l, int ncols);
 
 /* ---- sample.c: the first rows ---- */
 extern void ws_learn_sample(WsLearning *l);

@@ -34,6 +34,12 @@
 /* Bytes that texts must begin with alike, to be passed over in guesses. */
 #define LEAST_COMMON	4
 
+/* Rows that are shown to what wants to see some. */
+#define SHOWN			64
+
+/* One letter in so many values may be one that an alphabet does not know. */
+#define UNKNOWN			8
+
 /* Bytes of codes: the fewer, the more of the next columns is in the prefix; the more, the more values fit. */
 #define SHORTEST		2
 #define FEW_VALUES		64		/* that may do with two bytes */
@@ -72,7 +78,25 @@ ws_key_compared_column(const WsKeySpec *spec, const Datum *values, const bool *i
 static bool
 may_have_codes(const WsKeyColumn *col)
 {
-	return ws_encoding_partial(col->encoding) && !col->dissimilar && !col->aside;
+	return ws_encoding_partial(col->encoding) && !col->dissimilar && !col->aside && !col->needless;
+}
+
+/*
+ * Has no column codes behind others that tell rows apart.  Their values are hardly ever compared, and finding
+ * the place of one that is new takes comparisons: of a domain over citext behind an int4 that was unique, two
+ * thirds of the sort (docs/decisions/47-codes-of-few-values.md).
+ */
+static void
+leave_needless(const WsLearning *l)
+{
+	WsKeySpec  *spec = l->spec;
+	int			c = 1;
+
+	while (c < spec->ncols && !may_have_codes(&spec->cols[c]))
+		c++;
+	if (c < spec->ncols && ws_learn_tell_apart(l, c))
+		for (; c < spec->ncols; c++)
+			spec->cols[c].needless = true;
 }
 
 static void
@@ -220,8 +244,8 @@ collect(WsKeySpec *spec, const WsKeyRows *rows, const WsEntry *entries, Size n)
 }
 
 /*
- * Has letters say where among the known values others are, if they say it rightly of the known ones: that is
- * cheaper than transforming.
+ * Has letters say where among the known values others are, if they say it rightly of the known ones, and know
+ * nearly all letters of these: that is cheaper than transforming.
  */
 static void
 hint_by_letters(WsKeyColumn *col, MemoryContext context)
@@ -230,7 +254,10 @@ hint_by_letters(WsKeyColumn *col, MemoryContext context)
 
 	col->alphabet = col->transform != NULL ? ws_alphabet_create(col->transform) : NULL;
 	MemoryContextSwitchTo(work);
-	if (col->alphabet == NULL || ws_dictionary_hint_values(col->dictionary))
+	if (col->alphabet == NULL ||
+		(ws_dictionary_hint_values(col->dictionary) &&
+		 ws_alphabet_transformed(col->alphabet) * UNKNOWN <=
+		 (uint64) ws_dictionary_values(col->dictionary)))
 		return;
 	pfree(col->alphabet);
 	col->alphabet = NULL;
@@ -254,6 +281,32 @@ fits(const WsKeySpec *spec, int code_bytes)
 	return bytes <= WS_PREFIX_BYTES;
 }
 
+/* Shows some of the first rows to columns that want to see values before keys are made of them. */
+static void
+show_first(const WsLearning *l)
+{
+	const WsKeySpec *spec = l->spec;
+	WsKeySlot  *slot = l->rows->make_slot(l->rows->store);
+	Size		step = Max(1, l->n / SHOWN);
+	bool		wanted = false;
+
+	for (int c = 0; c < spec->ncols; c++)
+		wanted |= ws_nested_vote(spec->cols[c].abbreviate, NULL) || ws_nested_vote(spec->cols[c].parts, NULL);
+	for (Size i = 0; wanted && i < l->n; i += step)
+	{
+		l->rows->fetch(l->rows->store, ws_entry_pointer(l->entries[i]), slot);
+		for (int c = 0; c < spec->ncols; c++)
+		{
+			const WsKeyColumn *col = &spec->cols[c];
+
+			if (slot->isnull[col->attno - 1])
+				continue;
+			(void) ws_nested_vote(col->abbreviate, &slot->values[col->attno - 1]);
+			(void) ws_nested_vote(col->parts, &slot->values[col->attno - 1]);
+		}
+	}
+}
+
 /*
  * Gives columns a dictionary each, and what keys begin with codes, if the first rows of a sort say that it
  * pays; says how texts are told or guessed; and gives their entries prefixes.  All that is learnt belongs
@@ -275,6 +328,8 @@ ws_key_learn(WsLearning *l)
 	l->rows->ready(l->rows->store);
 	MemoryContextSwitchTo(work);
 	ws_learn_aside(l);
+	show_first(l);
+	leave_needless(l);
 	ws_learn_letters(l, false);
 	MemoryContextSwitchTo(context);
 	for (int c = 0; c < spec->ncols; c++)

@@ -275,13 +275,17 @@ put_accented(LetterBytes *w, const WsLetterTable *table, const uint8 *text, Size
 
 /* The same of a strange one, as far as they can be guessed. */
 static void
-put_strange(LetterBytes *w, const WsAlphabet *alphabet, const char *text, Size n)
+put_strange(LetterBytes *w, WsAlphabet *alphabet, const char *text, Size n)
 {
 	uint8		places[MOST_GUESSED];
-	Size		found = ws_alphabet_places(alphabet, text, n, Min(w->end, sizeof(places)), places);
+	Size		placed;
+	Size		found = ws_alphabet_places(alphabet, text, n, Min(w->end, sizeof(places)), places, &placed);
 
-	for (Size i = 0; i < found; i++)
+	for (Size i = 0; i < placed; i++)
 		add_byte(w, (uint8) (places[i] + WS_SHIFT));
+	/* above all ends */
+	for (Size i = placed; i < found; i++)
+		add_byte(w, Max(places[i], WS_END_COMPARED + 1));
 	add_byte(w, WS_END_COMPARED);
 }
 

@@ -382,6 +382,27 @@ ws_nested_create(Oid proc, Oid type, Oid collation, bool guessing)
 }
 
 /*
+ * Does what ws_nested_create returned, or another abbreviation, want to see some values before it makes bits
+ * of one?  Then it is shown `value`, unless that is NULL.
+ */
+bool
+ws_nested_vote(SortSupport ssup, const Datum *value)
+{
+	WsBits		b = {0, WS_GUESS_BITS};
+	WsNested   *nested;
+
+	if (ssup == NULL || ssup->abbrev_converter != abbreviate)
+		return false;
+	nested = ssup->ssup_extra;
+	if (!nested->votes || value == NULL)
+		return nested->votes;
+	nested->voting = true;
+	nested->put(&b, nested, *value);
+	nested->voting = false;
+	return true;
+}
+
+/*
  * Writes `wanted` bytes of the guess at a value's place to `out`, WS_PREFIX_BYTES at most; of what
  * ws_nested_create returns.
  */

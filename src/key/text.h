@@ -55,8 +55,9 @@ typedef struct WsAlphabet WsAlphabet;
 extern WsAlphabet *ws_alphabet_create(const WsTransform *transform);
 extern int	ws_alphabet_weights(const WsAlphabet *alphabet);
 extern const uint8 *ws_alphabet_letter(const WsAlphabet *alphabet, int letter);
-extern Size ws_alphabet_places(const WsAlphabet *alphabet, const char *text, Size n, Size wanted,
-							   uint8 *out);
+extern uint64 ws_alphabet_transformed(const WsAlphabet *alphabet);
+extern Size ws_alphabet_places(WsAlphabet *alphabet, const char *text, Size n, Size wanted,
+							   uint8 *out, Size *placed);
 
 /*
  * Writes what letters, or a transformation, make of a text of n bytes to `out`, `wanted` bytes at most.
@@ -69,7 +70,7 @@ ws_guess_text(const WsKeyColumn *col, const char *text, Size n, Size wanted, uin
 	Size		length;
 
 	if (col->alphabet != NULL)
-		return ws_alphabet_places(col->alphabet, text, n, wanted, out);
+		return ws_alphabet_places(col->alphabet, text, n, wanted, out, &length);
 	length = ws_transform(col->transform, text, n, wanted, transformed);
 	length = Min(length, wanted);
 	memcpy(out, transformed, length);

@@ -216,22 +216,21 @@ ws_memory_find(const char *root, WsMemory *found)
 }
 
 /*
- * What ws_memory_find finds, looked up only where `statement`, the microsecond in which a statement began, is
- * later than that of the last look by more than `still` microseconds: a sort may be executed thousands of
- * times in one statement, and there may be thousands of statements a second, each of which sorts so little,
- * or is only planned with the thought of a sort, that looking would take a fourth of its time.  Always looked
- * up for statement 0.  Valid until the next call.
+ * What ws_memory_find finds, looked up only where `now`, in microseconds, is later than the last look by more
+ * than `still`: thousands of sorts a second may be executed, by one statement or by many, each of so little,
+ * or only be thought of by the planner, that looking would take a fourth of their time.  Not the beginning of
+ * the statement: a procedure may sort for hours.  Always looked up at 0.  Valid until the next call.
  */
 const WsMemory *
-ws_memory_once(int64 statement, int64 still)
+ws_memory_once(int64 now, int64 still)
 {
 	static WsMemory found;
 	static int64 looked_up = 0;
 
-	if (looked_up == 0 || statement < looked_up || statement - looked_up > still)
+	if (looked_up == 0 || now < looked_up || now - looked_up > still)
 	{
 		ws_memory_find("", &found);
-		looked_up = statement;
+		looked_up = now;
 	}
 	return &found;
 }

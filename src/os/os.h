@@ -163,7 +163,7 @@ extern void ws_memory_find(const char *root, WsMemory *found);
 #define WS_FOUND_STILL		INT64CONST(10000)
 #define WS_FOUND_LATELY		INT64CONST(1000000)
 
-extern const WsMemory *ws_memory_once(int64 statement, int64 still);
+extern const WsMemory *ws_memory_once(int64 now, int64 still);
 extern const char *ws_memory_bound_name(WsMemoryBound bound);
 
 /* ---- device.c: what files are kept on ---- */

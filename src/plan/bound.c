@@ -10,22 +10,32 @@
  */
 #include "plan/plan.h"
 
+#include "catalog/pg_proc.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/planner.h"
 #include "optimizer/tlist.h"
 #include "parser/parsetree.h"
+#include "utils/lsyscache.h"
 
-/* Does an expression have a parameter that another node sets? */
+/* Is a function not to be called in a parallel worker? */
 static bool
-has_exec_param(Node *node, void *context)
+is_leaders(Oid function, void *context)
+{
+	return func_parallel(function) != PROPARALLEL_SAFE;
+}
+
+/* Does an expression have a parameter that another node sets, or a function that workers do not call? */
+static bool
+is_kept_from_workers(Node *node, void *context)
 {
 	if (node == NULL)
 		return false;
 	if (IsA(node, Param))
 		return ((Param *) node)->paramkind != PARAM_EXTERN;
-	return expression_tree_walker(node, has_exec_param, context);
+	return check_functions_in_node(node, is_leaders, context) ||
+		expression_tree_walker(node, is_kept_from_workers, context);
 }
 
 /* Does a clause come to the same again, in a node below, or even (`parallel`) in a worker? */
@@ -33,7 +43,7 @@ static bool
 may_be_evaluated(Node *clause, bool parallel)
 {
 	return !contain_mutable_functions(clause) && !contain_subplans(clause) &&
-		(!parallel || !has_exec_param(clause, NULL));
+		(!parallel || !is_kept_from_workers(clause, NULL));
 }
 
 /* Can a sort below a LIMIT of these clauses, perhaps in a parallel worker, be told how many rows that are? */
@@ -218,6 +228,31 @@ ws_inherited_bound(PlannerInfo *root)
 		return root->tuple_fraction;
 	return ws_limit_told(outside->limitCount, outside->limitOffset, false) ? WS_UNKNOWN_BOUND :
 		WS_UNTOLD_BOUND;
+}
+
+/*
+ * Might the rows of `rel`, in the order of the query, be read far beyond the query's LIMIT?  They are if
+ * conditions on other tables drop those that come first.  Core keeps the LIMIT's rows above the joins.
+ */
+bool
+ws_limit_may_starve(PlannerInfo *root, const RelOptInfo *rel)
+{
+	const Query *q = root->parse;
+	Relids		own = rel->top_parent_relids != NULL ? rel->top_parent_relids : rel->relids;
+
+	if (ws_debug_force || q->limitCount == NULL || bms_membership(root->all_baserels) != BMS_MULTIPLE ||
+		q->groupClause != NIL || q->groupingSets != NIL || q->distinctClause != NIL || q->hasAggs ||
+		q->hasWindowFuncs)
+		return false;
+	for (int i = 1; i < root->simple_rel_array_size; i++)
+	{
+		const RelOptInfo *other = root->simple_rel_array[i];
+
+		if (other != NULL && other->reloptkind == RELOPT_BASEREL && !bms_overlap(own, other->relids) &&
+			other->baserestrictinfo != NIL)
+			return true;
+	}
+	return false;
 }
 
 /* How many rows the query's LIMIT asks for of a sort of its only relation in the order of the query. */

@@ -199,6 +199,10 @@ ws_useful_orderings(PlannerInfo *root, RelOptInfo *rel, bool parallel)
 			if (pathkeys_contained_in(grouping, own[i]))
 				own[i] = NIL;
 	}
+	if (ws_limit_may_starve(root, rel))
+		for (int i = 0; i < (int) lengthof(own); i++)
+			if (own[i] == root->query_pathkeys)
+				own[i] = NIL;
 	/* a window without an order may stop after some rows, and numbers them as they are scanned */
 	if (!ws_debug_force && root->parse->hasWindowFuncs && root->window_pathkeys == NIL)
 		for (int i = 0; i < (int) lengthof(own); i++)

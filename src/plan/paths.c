@@ -206,19 +206,21 @@ cheaper(const CustomPath *a, const CustomPath *b)
 
 /*
  * Adds a WiscSort of `input` for each ordering that is useful, and one of `scan`
- * that leaves the rows in the table unless there is a `refusal`.
+ * that leaves the rows in the table unless there is a `refusal`.  `shared` is the scan that workers share, or
+ * NULL: if they are to sort, no one process does.  Returns whether one process is to sort, and not they.
  */
-static void
+static bool
 sort_input(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *scan, const char *refusal,
-		   bool partial)
+		   bool partial, Path *shared)
 {
 	double		query_bound = ws_query_bound(root, partial);
+	bool		by_one = false;
 	ListCell   *lc;
 
 	/* of one table there is no other order; looking for it takes a while with many partitions */
 	if (root->query_pathkeys != NIL && query_bound != WS_NO_BOUND &&
 		ws_bound_leaves(query_bound, root->query_pathkeys, rel->rows, rel->reltarget->width))
-		return;
+		return false;
 	foreach(lc, ws_useful_orderings(root, rel, partial))
 	{
 		List	   *pathkeys = lfirst(lc);
@@ -264,6 +266,17 @@ sort_input(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *scan, const ch
 			ws_note_left(no_sort, input->rows, pathkeys);
 			continue;
 		}
+		if ((table != NULL || spooled != NULL) && !partial)
+			switch (ws_who_sorts(root, rel, shared, pathkeys, cheaper(table, spooled)))
+			{
+				case WS_BY_WORKERS:
+					continue;
+				case WS_BY_ONE:
+					by_one = true;
+					break;
+				case WS_BY_ANY:
+					break;
+			}
 		if (table != NULL && spooled != NULL)
 			set_cost_reasons(table, spooled);
 		else if (table != NULL)
@@ -280,6 +293,7 @@ sort_input(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *scan, const ch
 		if (spooled != NULL)
 			add_sorted_path(root, rel, spooled, partial);
 	}
+	return by_one;
 }
 
 /* set_rel_pathlist_hook: sorted paths of a base relation. */
@@ -288,25 +302,25 @@ add_sorted_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *r
 {
 	Path	   *input;
 	Path	   *scan;
+	Path	   *shared = NULL;
 	const char *refusal;
 
 	if (next_rel_hook != NULL)
 		next_rel_hook(root, rel, rti, rte);
 	if (!ws_enable || !relation_eligible(rel, rte) ||
-		!ws_sort_considered(rel->rows, rel->reltarget->width, NULL))
+		!ws_sort_considered(rel->rows, rel->reltarget->width, NULL) || ws_narrower_when_sorted(root, rel))
 		return;
 
 	refusal = ws_heap_refusal(root, rel, rte);
+	if (rel->consider_parallel && !hands_on_partial_paths(root, rel))
+		shared = cheapest_input(rel->partial_pathlist, false);
+	if (shared != NULL && !ws_sort_considered(shared->rows, rel->reltarget->width, NULL))
+		shared = NULL;
 	input = cheapest_input(rel->pathlist, false);
 	scan = cheapest_input(rel->pathlist, true);
-	if (input != NULL)
-		sort_input(root, rel, input, scan, refusal, false);
-	if (!rel->consider_parallel || hands_on_partial_paths(root, rel))
-		return;
-	input = cheapest_input(rel->partial_pathlist, false);
-	scan = cheapest_input(rel->partial_pathlist, true);
-	if (input != NULL && ws_sort_considered(input->rows, rel->reltarget->width, NULL))
-		sort_input(root, rel, input, scan, refusal, true);
+	if ((input == NULL || !sort_input(root, rel, input, scan, refusal, false, shared)) && shared != NULL)
+		(void) sort_input(root, rel, shared, cheapest_input(rel->partial_pathlist, true), refusal, true,
+						  NULL);
 }
 
 /* create_upper_paths_hook: Sorts left in the finished path trees. */

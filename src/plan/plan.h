@@ -67,6 +67,20 @@ extern bool ws_reached_by_indexes(PlannerInfo *root);
 /* ---- groups.c ---- */
 extern bool ws_groups_unknown(PlannerInfo *root);
 
+/* ---- narrow.c ---- */
+extern bool ws_narrower_when_sorted(PlannerInfo *root, const RelOptInfo *rel);
+
+/* ---- workers.c ---- */
+typedef enum WsSorters
+{
+	WS_BY_ANY,
+	WS_BY_ONE,
+	WS_BY_WORKERS,
+} WsSorters;
+
+extern Cost ws_hidden_cost(PlannerInfo *root, const RelOptInfo *rel);
+extern WsSorters ws_who_sorts(PlannerInfo *root, RelOptInfo *rel, Path *input, List *pathkeys, Cost serial);
+
 /* ---- rivals.c ---- */
 extern const char *ws_presorted_refusal(PlannerInfo *root, RelOptInfo *rel, List *paths, List *pathkeys,
 										bool compared, Cost cost, Cost core);
@@ -79,6 +93,7 @@ typedef struct WsRivals
 	Cost		least;			/* by the measure of WiscSort */
 } WsRivals;
 
+extern double ws_hand_over(int width);
 extern WsRivals ws_rivals(PlannerInfo *root, List *paths);
 extern void ws_settle_rivals(PlannerInfo *root, List *paths, const WsRivals *rivals);
 extern Cost ws_rival_cost(PlannerInfo *root, const Path *input, List *pathkeys, const Path *sort,
@@ -152,6 +167,7 @@ extern double ws_limit_bound(Node *count, Node *offset, bool parallel);
 extern double ws_bound_in_worker(PlannerInfo *root, double bound);
 extern double ws_inherited_bound(PlannerInfo *root);
 extern double ws_query_bound(PlannerInfo *root, bool parallel);
+extern bool ws_limit_may_starve(PlannerInfo *root, const RelOptInfo *rel);
 
 /* ---- shape.c ---- */
 

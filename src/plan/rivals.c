@@ -32,12 +32,12 @@
  */
 #define GATHERED_SHARE		0.65
 
-/*
- * Of what core charges for handing rows from workers to the leader, what that takes; and what makes a cost
- * the greater one (docs/decisions/30-cost-model.md).
- */
-#define GATHER_SHARE		0.4
-#define JUST_MORE			1.001
+/* Of parallel_tuple_cost, what handing over a row takes, and what each 1,000 bytes of it take beyond that. */
+#define HAND_OVER			0.4
+#define HAND_OVER_WIDE		1.2
+
+/* What makes a cost the greater one, also where add_path takes a hundredth for nothing. */
+#define JUST_MORE			1.02
 
 /* Is a path the scan of an index whose order is that of the table, or the reverse? */
 static bool
@@ -109,6 +109,13 @@ ws_presorted_refusal(PlannerInfo *root, RelOptInfo *rel, List *paths, List *path
 	return NULL;
 }
 
+/* Of what core charges for handing rows of `width` bytes from workers to the leader, what that takes. */
+double
+ws_hand_over(int width)
+{
+	return HAND_OVER + HAND_OVER_WIDE * width / 1000;
+}
+
 /* What a path is charged too much, for handing rows from workers to the leader, and for an index. */
 static Cost
 overcharge(PlannerInfo *root, const Path *path)
@@ -121,12 +128,12 @@ overcharge(PlannerInfo *root, const Path *path)
 		{
 			case T_GatherPath:
 				below = ((const GatherPath *) path)->subpath;
-				cost += (1 - GATHER_SHARE) * (path->total_cost - below->total_cost);
+				cost += (1 - ws_hand_over(below->pathtarget->width)) * (path->total_cost - below->total_cost);
 				path = below;
 				break;
 			case T_GatherMergePath:
 				below = ((const GatherMergePath *) path)->subpath;
-				cost += (1 - GATHER_SHARE) * (path->total_cost - below->total_cost);
+				cost += (1 - ws_hand_over(below->pathtarget->width)) * (path->total_cost - below->total_cost);
 				path = below;
 				break;
 			case T_ProjectionPath:

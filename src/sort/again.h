@@ -38,6 +38,13 @@ ws_sort_put(WsSort *sort, TupleTableSlot *slot)
 		ws_sorter_put(sort->sorter, slot);
 }
 
+/* How many rows have been handed out.  Those read from the table again come without the ones before. */
+static inline int64
+ws_sort_position(const WsSort *sort)
+{
+	return (int64) (sort->sorter->position + (sort->order != NULL ? sort->rows_before : 0));
+}
+
 /* Bytes of memory that it has now. */
 static inline int64
 ws_sort_memory(const WsSort *sort)

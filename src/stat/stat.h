@@ -9,6 +9,7 @@
 #include "sort/sorter.h"
 
 #include "datatype/timestamp.h"
+#include "fmgr.h"
 #include "port/atomics.h"
 #include "storage/lwlock.h"
 #include "storage/spin.h"
@@ -176,6 +177,9 @@ extern void ws_track_stage(WsTrack *track, WsStage stage);
 extern void ws_track_drained(WsTrack *track);
 extern void ws_track_end(WsTrack *track, const WsRequest *request, const WsSortStats *stats);
 extern void ws_track_close(WsTrack *track);
+
+/* ---- setof.c: functions that return rows ---- */
+extern struct ReturnSetInfo *ws_return_rows(FunctionCallInfo fcinfo, int columns);
 
 /* ---- left.c: sorts that were left to core ---- */
 extern void ws_install_left_hooks(void);

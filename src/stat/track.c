@@ -332,7 +332,9 @@ ws_track_end(WsTrack *t, const WsRequest *request, const WsSortStats *s)
 	c[WS_IO_REFUSED] += s->runs.reads.blocks > 0 && s->runs.reads.io != request->reads.io;
 	c[WS_TEMP_PEAK] = Max(c[WS_TEMP_PEAK], s->disk);
 	c[WS_MEMORY_PEAK] = Max(c[WS_MEMORY_PEAK], s->memory);
-	c[WS_NEED + need_of(request, s, travels)]++;
+	/* the few rows of a sort that nobody took for one need no memory to speak of, and may be sorted often */
+	if (!s->few)
+		c[WS_NEED + need_of(request, s, travels)]++;
 	release_slot(t);
 }
 

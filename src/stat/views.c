@@ -22,7 +22,6 @@
 #include "catalog/pg_authid.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"
-#include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
 #include "utils/array.h"
@@ -106,12 +105,11 @@ PGDLLEXPORT Datum wiscsort_stat_rows(PG_FUNCTION_ARGS);
 Datum
 wiscsort_stat_rows(PG_FUNCTION_ARGS)
 {
-	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	ReturnSetInfo *result = ws_return_rows(fcinfo, STAT_COLUMNS);
 	WsShared   *shared = require_shared();
 	WsStatRow  *rows = palloc(WS_STAT_ROWS * sizeof(WsStatRow));
 	int			n = 0;
 
-	InitMaterializedSRF(fcinfo, 0);
 	LWLockAcquire(&shared->lock, LW_SHARED);
 	copy_row(&shared->rows[0], &rows[n]);
 	n += rows[n].counts[WS_SORTS] + rows[n].counts[WS_ABORTED] + rows[n].counts[WS_LEFT] > 0;
@@ -157,12 +155,11 @@ PGDLLEXPORT Datum wiscsort_stat_info(PG_FUNCTION_ARGS);
 Datum
 wiscsort_stat_info(PG_FUNCTION_ARGS)
 {
-	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	ReturnSetInfo *result = ws_return_rows(fcinfo, 3);
 	WsShared   *shared = require_shared();
 	Datum		values[3];
 	bool		nulls[3] = {0};
 
-	InitMaterializedSRF(fcinfo, 0);
 	LWLockAcquire(&shared->lock, LW_SHARED);
 	values[0] = TimestampTzGetDatum(shared->since);
 	values[1] = Int64GetDatum(shared->folded);
@@ -344,10 +341,9 @@ PGDLLEXPORT Datum wiscsort_progress_rows(PG_FUNCTION_ARGS);
 Datum
 wiscsort_progress_rows(PG_FUNCTION_ARGS)
 {
-	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	ReturnSetInfo *result = ws_return_rows(fcinfo, PROGRESS_COLUMNS);
 	WsShared   *shared = require_shared();
 
-	InitMaterializedSRF(fcinfo, 0);
 	for (int i = 0; i < shared->nslots; i++)
 	{
 		WsSlot		slot;

@@ -121,20 +121,27 @@ ws_heap_create(const WsStoreContext *context, const WsHeapTable *table, WsStream
 	return h;
 }
 
-/* Continues at row number `position`, which a stream that can be read from any place allows. */
+/*
+ * Continues at row number `position`, which a stream that can be read from any place allows.  Who has read on
+ * from one window to the next, and goes back to a mark, is going to read on: his window stays as large as it
+ * is, so that what he marks next lies in it.
+ */
 void
 ws_heap_seek(WsHeap *h, uint64 position)
 {
 	if (position < h->first || position > h->first + h->rows)
 	{
 		uint64		begin = ws_batch_begin(position, h->first);
+		Size		batch = h->reads_on && begin > 0 ? Max(h->rows, WS_FIRST_BATCH) : WS_FIRST_BATCH;
 
 		h->source->stream->ops->seek(h->source->stream, begin);
 		restart(h, begin);
+		h->batch = batch;
 		/* a window may have fewer rows than lie before the one that is wanted */
 		while (position > h->first + h->rows)
 			if (!fill(h))
 				elog(ERROR, "sorted row " UINT64_FORMAT " is missing", position);
+		h->reads_on = false;
 	}
 	h->head = h->prefetched = (Size) (position - h->first);
 }
@@ -233,6 +240,7 @@ fill(WsHeap *h)
 	instr_time	begin;
 	instr_time	end;
 
+	h->reads_on = h->rows > 0;
 	h->first += h->rows;
 	h->head = h->prefetched = 0;
 	h->announced = false;

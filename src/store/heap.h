@@ -256,6 +256,7 @@ typedef struct WsHeap
 	Size		prefetched;		/* of the copies, the CPU has been asked for */
 	bool		announced;		/* the system knows the first blocks of the window to come */
 	Size		batch;			/* rows to ask for next time */
+	bool		reads_on;		/* the window follows another, whose rows were handed out */
 	const WsHeapRow *order;		/* by row, in block order; until ws_heap_order_ahead */
 	uint32	   *where;			/* by position: place in the arena */
 	char	   *arena;

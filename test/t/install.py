@@ -177,8 +177,8 @@ def hint(name, **gucs):
 
 def status():
     """status() has a hint for what is wrong, and none otherwise."""
-    equal(psql('SELECT count(hint) FROM wiscsort.status()', gucs={'effective_cache_size': '1MB'}).strip(), '0',
-          'nothing is wrong')
+    equal(psql("SELECT count(hint) FROM wiscsort.status() WHERE name <> 'statistics'",
+               gucs={'effective_cache_size': '1MB'}).strip(), '0', 'nothing is wrong')
     equal(psql("SELECT value FROM wiscsort.status() WHERE name = 'loaded in this session'").strip(),
           'when it began', 'preloaded')
     equal(psql("LOAD 'wiscsort'; SELECT value FROM wiscsort.status() WHERE name = 'loaded in this session'",

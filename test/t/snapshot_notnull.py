@@ -84,6 +84,14 @@ def kept_snapshot():
         healthy(cluster, 'kept snapshot')
 
 
+# The rows of a scan come to the sort as they are, or through nodes that pass them on.
+COLUMN_IN_FRONT = ('SELECT * FROM %s ORDER BY k', 'SELECT * FROM %s ORDER BY n, k',
+                   'SELECT * FROM (SELECT * FROM %s LIMIT 3000) s ORDER BY k',
+                   'SELECT * FROM (SELECT * FROM %s LIMIT 3000) s ORDER BY pad',
+                   'SELECT * FROM %s TABLESAMPLE SYSTEM (100) ORDER BY k',
+                   'SELECT * FROM (SELECT * FROM %s OFFSET 0) s WHERE random() >= 0 ORDER BY k')
+
+
 def column_in_front():
     """A constraint of a column that is no key, but lies in front of one: rows are taken apart as if it held."""
     with common.server(max_parallel_workers_per_gather='0') as cluster:
@@ -102,7 +110,7 @@ def column_in_front():
                     other.execute("INSERT INTO %s SELECT nullif(i %% 10, 0), hashint4(i), 'row ' || i"
                                   ' FROM generate_series(1, 3000) i' % table)
                     other.execute('ANALYZE ' + table)
-                    queries = ['SELECT * FROM %s ORDER BY k' % table, 'SELECT * FROM %s ORDER BY n, k' % table]
+                    queries = [query % table for query in COLUMN_IN_FRONT]
                     wanted = [rows(core(cluster), query) for query in queries]
                     cur.execute('SET jit = %s; SET jit_above_cost = 0; BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1'
                                 % jit)

@@ -102,7 +102,8 @@ ws_letters_look(const WsKeyColumn *col, Datum value)
 }
 
 Size
-ws_alphabet_places(const WsAlphabet *alphabet, const char *text, Size n, Size wanted, uint8 *out)
+ws_alphabet_places(WsAlphabet *alphabet, const char *text, Size n, Size wanted, uint8 *out,
+				   Size *placed)
 {
 	exit(1);
 }

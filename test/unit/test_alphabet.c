@@ -68,12 +68,13 @@ ws_transform(const WsTransform *transform, const char *text, Size n, Size wanted
 
 #include "../../src/key/alphabet.c"
 
-static const WsAlphabet *alphabet;
+static WsAlphabet *alphabet;
 
 typedef struct Places
 {
 	uint8		at[12];
-	Size		n;
+	Size		n;				/* of them */
+	Size		bytes;			/* with those behind */
 } Places;
 
 static Places
@@ -81,7 +82,7 @@ places(const char *text)
 {
 	Places		p = {.n = 0};
 
-	p.n = ws_alphabet_places(alphabet, text, strlen(text), sizeof(p.at), p.at);
+	p.bytes = ws_alphabet_places(alphabet, text, strlen(text), sizeof(p.at), p.at, &p.n);
 	return p;
 }
 
@@ -101,6 +102,7 @@ all(void *arg)
 	long		wrong = 0;
 	uint8		out[3] = {0xAA, 0xAA, 0xAA};
 	Places		both;
+	Size		placed;
 
 	alphabet = ws_alphabet_create(NULL);
 	CHECK(alphabet != NULL, "there is an alphabet");
@@ -118,13 +120,17 @@ all(void *arg)
 		  "accents and punctuation do not count, and nothing is transformed");
 	both = places("\xC3\xA6");
 	CHECK(both.n == 2 && order("\xC3\xA6", "ae") == 0 && order("\xC3\xA6" "b", "af") < 0, "a letter counts as two");
-	CHECK(ws_alphabet_places(alphabet, "xyz", 3, 2, out) == 2 && out[2] == 0xAA &&
-		  ws_alphabet_places(alphabet, "x\xC3\xA6", 3, 2, out) == 2 && out[2] == 0xAA &&
-		  ws_alphabet_places(alphabet, "...", 3, 2, out) == 0 && out[2] == 0xAA, "no more than asked for");
+	CHECK(ws_alphabet_places(alphabet, "xyz", 3, 2, out, &placed) == 2 && out[2] == 0xAA &&
+		  ws_alphabet_places(alphabet, "x\xC3\xA6", 3, 2, out, &placed) == 2 && out[2] == 0xAA &&
+		  ws_alphabet_places(alphabet, "\xCE\xB1xyz", 5, 2, out, &placed) == 2 && placed == 1 && out[2] == 0xAA &&
+		  ws_alphabet_places(alphabet, "...", 3, 2, out, &placed) == 0 && out[2] == 0xAA, "no more than asked for");
 	CHECK(order("a\xCE\xB1", "az") > 0 && order("a\xE2\x80\x93", "a0") < 0 && order("a\xE2\x80\x93", "a") > 0,
 		  "letters that are not known are between those that are");
 	transformed = 0;
-	CHECK(places("x\xCE\xB1\xCE\xB2\xCE\xB3").n == 2 && transformed == 1, "the first of them ends the guess");
+	both = places("x\xCE\xB1\xCE\xB2\xCE\xB3");
+	CHECK(both.n == 2 && both.bytes == 7 && transformed == 2, "the first of them is the last place");
+	CHECK(order("x\xCE\xB1\xCE\xB2", "x\xCE\xB1\xCE\xB3") < 0 && order("x\xCE\xB2", "x\xCE\xB1\xCE\xB3") > 0,
+		  "the text from there is transformed, and tells more");
 	CHECK(order("\xEF\xBD\xA1" "b", "ab") == 0 && order("a\xEF\xBB\xBB" "b", "ab") == 0,
 		  "one that weighs as much as a letter, or nothing, does not");
 	transformed = 0;
