@@ -216,6 +216,10 @@ AS 'MODULE_PATHNAME', 'wiscsort_version';
 """
 
 
+MEMBERS = ("SELECT pg_describe_object(classid, objid, objsubid) FROM pg_depend WHERE refclassid = 'pg_extension'::regclass"
+           " AND deptype = 'e' AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'wiscsort') ORDER BY 1")
+
+
 def older_build():
     """A database with the extension as the first builds made it, 0.1, is updated, and dropped without a trace."""
     extension = os.path.join(tell('--sharedir'), 'extension')
@@ -230,8 +234,6 @@ def older_build():
         os.replace(os.path.join(extension, name + '.new'), os.path.join(extension, name))
     check(psql('SELECT wiscsort.version()', 'older').startswith('wiscsort '), 'an older build: what it has works')
     check('does not exist' in psql('SELECT * FROM wiscsort.status()', 'older'), 'it lacks functions')
-    members = ("SELECT pg_describe_object(classid, objid, objsubid) FROM pg_depend WHERE refclassid = 'pg_extension'::regclass"
-               " AND deptype = 'e' AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'wiscsort') ORDER BY 1")
     with open(os.path.join(TREE, 'README.md')) as f:
         told = re.search(r'`(ALTER EXTENSION wiscsort UPDATE)`', f.read()).group(1)
     equal(psql('SET client_min_messages = warning; ' + told, 'older').split('\n')[:2], ['SET', 'ALTER EXTENSION'],
@@ -239,7 +241,7 @@ def older_build():
     check('loaded' in psql('SELECT * FROM wiscsort.status()', 'older'), 'then it has all of them')
     psql('CREATE DATABASE newer')
     psql('CREATE EXTENSION wiscsort', 'newer')
-    equal(psql(members, 'older'), psql(members, 'newer'), 'the same as an extension that is made now')
+    equal(psql(MEMBERS, 'older'), psql(MEMBERS, 'newer'), 'the same as an extension that is made now')
     equal(psql("SELECT extversion, extnamespace::regnamespace FROM pg_extension WHERE extname = 'wiscsort'", 'older').strip(),
           '0.2|pg_catalog', 'in the same schema')
     check('already installed' in psql(told, 'older'), 'there is nothing more to update')
@@ -250,6 +252,67 @@ def older_build():
     equal(psql("SELECT count(*) FROM pg_namespace WHERE nspname = 'wiscsort'", 'older').strip(), '0', 'no schema is left')
     psql('DROP DATABASE newer')
     psql('DROP DATABASE older')
+
+
+LATER_SCRIPT = OLDER_SCRIPT + """CREATE FUNCTION wiscsort.why(query text, OUT sort integer, OUT reason text)
+RETURNS SETOF record LANGUAGE c VOLATILE STRICT AS 'MODULE_PATHNAME', 'wiscsort_why';
+CREATE FUNCTION wiscsort.stat_rows(OUT database oid, OUT one_pass_at bigint[]) RETURNS SETOF record
+LANGUAGE c VOLATILE STRICT AS 'MODULE_PATHNAME', 'wiscsort_stat_rows';
+CREATE FUNCTION wiscsort.progress_rows(OUT database oid, OUT role oid) RETURNS SETOF record
+LANGUAGE c VOLATILE STRICT AS 'MODULE_PATHNAME', 'wiscsort_progress_rows';
+CREATE FUNCTION wiscsort.status(OUT name text, OUT value text) RETURNS SETOF record
+LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'wiscsort_status';
+CREATE VIEW wiscsort.stat AS SELECT * FROM wiscsort.stat_rows();
+CREATE DOMAIN wiscsort.share AS float8 CHECK (VALUE > 0);
+CREATE FUNCTION wiscsort.advise_workload(share wiscsort.share DEFAULT 0.95) RETURNS bigint LANGUAGE sql AS 'SELECT 1::bigint';
+"""
+
+
+def later_build():
+    """A later 0.1, with functions of other columns: errors instead of crashes, and an update."""
+    extension = os.path.join(tell('--sharedir'), 'extension')
+    path = os.path.join(extension, 'wiscsort--0.1.sql')
+    os.rename(path, path + '.new')
+    with open(path, 'w') as f:
+        f.write("CREATE SCHEMA wiscsort;\n" + LATER_SCRIPT)
+    psql('CREATE DATABASE later')
+    said = psql("CREATE EXTENSION wiscsort VERSION '0.1'", 'later')
+    check('CREATE EXTENSION' in said, 'a later 0.1', said)
+    os.replace(path + '.new', path)
+    for query in ("SELECT * FROM wiscsort.why('SELECT 1')", 'SELECT * FROM wiscsort.stat', 'SELECT * FROM wiscsort.status()',
+                  'SELECT * FROM wiscsort.progress_rows()'):
+        said = psql(query, 'later')
+        check('is of another build than the library' in said and 'HINT' in said, query + ' of a later 0.1', said)
+    with open(os.path.join(TREE, 'README.md')) as f:
+        check('the extension wiscsort of this database is of another build than the library' in
+              ' '.join(f.read().split()), 'README has the message')
+    said = psql('SET client_min_messages = warning; ALTER EXTENSION wiscsort UPDATE', 'later')
+    equal(said.split('\n')[:2], ['SET', 'ALTER EXTENSION'], 'it is updated')
+    check('loaded' in psql('SELECT * FROM wiscsort.status()', 'later'), 'then its functions are those of the library')
+    psql('CREATE DATABASE newer')
+    psql('CREATE EXTENSION wiscsort', 'newer')
+    equal(psql(MEMBERS, 'later'), psql(MEMBERS, 'newer'), 'and it is the same as an extension that is made now')
+    psql('DROP DATABASE newer')
+    psql('DROP DATABASE later')
+
+
+def hidden_list():
+    """A database's own list hides the server's: status() names what is missing from it."""
+    psql('CREATE DATABASE lists')
+    psql('CREATE EXTENSION wiscsort', 'lists')
+    query = "SELECT hint FROM wiscsort.status() WHERE name = 'session_preload_libraries of the database'"
+    psql('ALTER SYSTEM SET session_preload_libraries = auto_explain')
+    psql('SELECT pg_reload_conf(), pg_sleep(0.5)')
+    psql('SELECT wiscsort.enable_in_database()', 'lists')
+    equal(psql(query, 'lists').strip(), '', 'a list that was made of the server\'s')
+    psql('ALTER SYSTEM SET session_preload_libraries = auto_explain, pg_stat_statements')
+    psql('SELECT pg_reload_conf(), pg_sleep(0.5)')
+    check('lacks of that: pg_stat_statements.' in psql(query, 'lists'), 'one that the server has got since',
+          psql(query, 'lists'))
+    psql('ALTER SYSTEM RESET session_preload_libraries')
+    psql('SELECT pg_reload_conf(), pg_sleep(0.5)')
+    equal(psql(query, 'lists').strip(), '', 'and none when it is gone')
+    psql('DROP DATABASE lists')
 
 
 def uninstalling():
@@ -295,4 +358,5 @@ def end():
 
 
 if __name__ == '__main__':
-    common.run([start, five_commands, settings_before_load, lists, status, dropping, older_build, uninstalling, end])
+    common.run([start, five_commands, settings_before_load, lists, status, hidden_list, dropping, older_build,
+                later_build, uninstalling, end])

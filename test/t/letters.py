@@ -78,5 +78,48 @@ def behind_a_limit():
         del os.environ['LOCPATH']
 
 
+CYRILLIC = "translate(md5(%s::text), '0123456789abcdef', 'абвгдежзиклмнопр')"
+
+
+def other_scripts():
+    """Behind Latin texts, and known values, come others of which an alphabet knows no letter."""
+    with tempfile.TemporaryDirectory(prefix='wiscsort-locale-') as place:
+        why = make_locale(place)
+        if not why:
+            os.environ['LOCPATH'] = place
+        with common.server() as cluster:
+            cur = common.core(cluster)
+            names = ['en-x-icu', 'cs-x-icu']
+            if why:
+                skip('text under en_US.utf8 and other scripts', why)
+            else:
+                cur.execute(collation('en_US'))
+                names.append('en_US.utf8')
+            for name in names:
+                cur.execute('DROP TABLE IF EXISTS late')
+                cur.execute('CREATE TABLE late AS SELECT i, (CASE WHEN i <= 20000 THEN md5(i::text) WHEN i %% 7 = 0'
+                            " THEN 'x' || {0} ELSE {0} END) COLLATE \"{1}\" AS t, (CASE WHEN i <= 20000 THEN {2}"
+                            ' ELSE {0} END) COLLATE "{1}" AS few FROM generate_series(1, 50000) i'
+                            .replace('%%', '%').format(CYRILLIC % 'i', name, CYRILLIC % '(i % 300)'))
+                cur.execute('ANALYZE late')
+                for order in ('t, i', 't DESC, i', 'few, t, i', 'few DESC, i'):
+                    compare(cluster, '%s by %s' % (name, order), 'SELECT i, t FROM late ORDER BY ' + order)
+            healthy(cluster, 'other scripts')
+        os.environ.pop('LOCPATH', None)
+
+
+def first_is_odd():
+    """Of objects the first one has another key than all others, or keys are of two kinds."""
+    with common.server() as cluster:
+        cur = common.core(cluster)
+        cur.execute('CREATE TABLE docs AS SELECT i, CASE WHEN i = 1 THEN \'{"error": 1}\'::jsonb WHEN i % 5 = 0 THEN'
+                    " jsonb_build_object('id', i % 9, 'at', hashint4(i)) ELSE jsonb_build_object('customer', hashint4(i))"
+                    ' END AS doc FROM generate_series(1, 40000) i')
+        cur.execute('ANALYZE docs')
+        for order in ('doc', 'doc DESC', 'i % 50, doc'):
+            compare(cluster, 'objects by ' + order, 'SELECT i, doc FROM docs ORDER BY %s, i' % order)
+        healthy(cluster, 'objects')
+
+
 if __name__ == '__main__':
-    common.run([behind_wide_columns, behind_another_text, behind_a_limit])
+    common.run([behind_wide_columns, behind_another_text, behind_a_limit, other_scripts, first_is_odd])

@@ -129,6 +129,12 @@ fake_compare_letters(Datum x, Datum y, SortSupport ssup)
 }
 
 /* No value here is made of parts. */
+bool
+ws_nested_vote(SortSupport ssup, const Datum *value)
+{
+	return false;
+}
+
 void
 ws_nested_guess(SortSupport guess, Datum value, Size wanted, uint8 *out)
 {

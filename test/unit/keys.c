@@ -68,6 +68,12 @@ errfinish(const char *file, int line, const char *function)
 }
 
 /* No value here is made of parts. */
+bool
+ws_nested_vote(SortSupport ssup, const Datum *value)
+{
+	return false;
+}
+
 void
 ws_nested_guess(SortSupport guess, Datum value, Size wanted, uint8 *out)
 {
