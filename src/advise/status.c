@@ -194,10 +194,11 @@ say_loaded(ReturnSetInfo *result)
 		say(result, lists[i], list, NULL);
 	}
 	say(result, "session_preload_libraries of the database", database,
-		!next ? "New sessions do not load wiscsort: SELECT wiscsort.enable_in_database();" :
-		missing == NULL ? NULL :
-		psprintf("It hides the server's list, and lacks of that: %s. Add it, or ALTER DATABASE ... RESET "
-				 "session_preload_libraries and enable_in_database() again.", missing));
+		next ? NULL : "New sessions do not load wiscsort: SELECT wiscsort.enable_in_database();");
+	if (missing != NULL)
+		say(result, "libraries that the database's list hides", missing,
+			"They are in the server's list, which it goes before. Add them, or ALTER DATABASE ... RESET "
+			"session_preload_libraries and enable_in_database() again.");
 	if (roles.len > 0 && !shared)
 		say(result, "roles with a list without wiscsort", roles.data,
 			"Their sessions do not load it: ALTER ROLE ... SET session_preload_libraries goes before "

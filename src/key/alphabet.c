@@ -12,7 +12,7 @@
  * Another letter is transformed when it comes.  It may weigh as much as one of them, or nothing.  Else it
  * gets the place between those that it is between, of which there is one left everywhere.  It may be any of
  * several letters: what follows are the bytes that transforming makes of the text from it on, so that texts
- * in other scripts behind Latin ones are told apart (docs/decisions/45-places.md).  The MOST_TRANSFORMED-th
+ * in other scripts behind Latin ones are told apart (docs/decisions/53-letters.md).  The MOST_TRANSFORMED-th
  * such letter of a text ends the guess, because transforming takes long.
  *
  * It is a guess, because there are collations in which letters together have a weight of their own (ch in
@@ -243,6 +243,7 @@ Size
 ws_alphabet_places(WsAlphabet *alphabet, const char *text, Size n, Size wanted, uint8 *out, Size *placed)
 {
 	char		rest[WS_TRANSFORMED];
+	const char *end;
 	Size		length;
 	Size		letter = 0;
 	int			transformed = 0;
@@ -271,6 +272,10 @@ ws_alphabet_places(WsAlphabet *alphabet, const char *text, Size n, Size wanted, 
 		return *placed;
 	length = ws_transform(alphabet->transform, text + letter, n - letter, wanted - *placed, rest);
 	length = Min(length, wanted - *placed);
+	/* what follows are weights of another level, which count after all places */
+	end = memchr(rest, WS_LEVEL_END, length);
+	if (end != NULL)
+		length = end - rest;
 	memcpy(out + *placed, rest, length);
 	return *placed + length;
 }

@@ -11,8 +11,9 @@
  * (part.c).
  *
  * Keys of objects are long, and most objects have the same ones.  So a key is compared with the one that
- * the first object had in its place: 0 if it is less, 1 if equal, 2 if greater.  A comparison of values
- * comes to the n-th key only if all before it is equal, so that both have it in the same place.
+ * most of the first objects had in its place, or the first one of all: 0 if it is less, 1 if equal, 2 if
+ * greater.  A comparison of values comes to the n-th key only if all before it is equal, so that both have it
+ * in the same place.
  *
  * Memory: a few words, and as many keys of objects as there can be bits of.  A value with a short header is
  * copied to the stack.  One that is compressed or stored elsewhere is detoasted as a whole.  Errors are

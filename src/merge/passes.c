@@ -113,7 +113,7 @@ write_merged(WsPasses *p, WsMerge *merge, int level)
 	if (f->bound != NULL)
 		merge->stream.count = nentries = Min(nentries, f->bound->rows);
 	ws_run_write_begin(&writer, &f->home, nentries, f->block_size,
-					   f->next_number++, level, f->block, false);
+					   f->next_number++, level, f->block, NULL);
 	while ((n = ws_stream_next(&merge->stream, batch, COPY_ENTRIES)) > 0)
 	{
 		CHECK_FOR_INTERRUPTS();

@@ -34,6 +34,9 @@ is_kept_from_workers(Node *node, void *context)
 		return false;
 	if (IsA(node, Param))
 		return ((Param *) node)->paramkind != PARAM_EXTERN;
+	/* whose checks may call whatever */
+	if (IsA(node, CoerceToDomain))
+		return true;
 	return check_functions_in_node(node, is_leaders, context) ||
 		expression_tree_walker(node, is_kept_from_workers, context);
 }
@@ -230,6 +233,23 @@ ws_inherited_bound(PlannerInfo *root)
 		WS_UNTOLD_BOUND;
 }
 
+/* Does an outer join only add columns of `other` to the rows of `own`, whatever its conditions? */
+static bool
+is_optional(const PlannerInfo *root, Relids own, Relids other)
+{
+	ListCell   *lc;
+
+	foreach(lc, root->join_info_list)
+	{
+		const SpecialJoinInfo *join = lfirst_node(SpecialJoinInfo, lc);
+
+		if ((join->jointype == JOIN_LEFT || join->jointype == JOIN_FULL) &&
+			bms_is_subset(other, join->syn_righthand) && !bms_overlap(own, join->syn_righthand))
+			return true;
+	}
+	return false;
+}
+
 /*
  * Might the rows of `rel`, in the order of the query, be read far beyond the query's LIMIT?  They are if
  * conditions on other tables drop those that come first.  Core keeps the LIMIT's rows above the joins.
@@ -249,7 +269,7 @@ ws_limit_may_starve(PlannerInfo *root, const RelOptInfo *rel)
 		const RelOptInfo *other = root->simple_rel_array[i];
 
 		if (other != NULL && other->reloptkind == RELOPT_BASEREL && !bms_overlap(own, other->relids) &&
-			other->baserestrictinfo != NIL)
+			other->baserestrictinfo != NIL && !is_optional(root, own, other->relids))
 			return true;
 	}
 	return false;

@@ -9,9 +9,15 @@
  */
 #include "plan/plan.h"
 
+#include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/tlist.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+
+/* Of the width of what is scanned, that of what is narrower. */
+#define NARROW		0.5
 
 /* Is a column of the result one by which windows are made? */
 static bool
@@ -30,11 +36,60 @@ orders_windows(const PlannerInfo *root, const TargetEntry *item)
 	return false;
 }
 
-/* The width of the rows that core's sort of a level takes: for windows, or of what the level returns. */
-static int
+/* Does a function return a part of a text or document, of which it is not known how long it is? */
+static bool
+returns_part(const Expr *expr)
+{
+	Oid			function = IsA(expr, FuncExpr) ? ((const FuncExpr *) expr)->funcid :
+		IsA(expr, OpExpr) ? get_opcode(((const OpExpr *) expr)->opno) : InvalidOid;
+
+	switch (function)
+	{
+		case F_LEFT:
+		case F_RIGHT:
+		case F_SUBSTR_TEXT_INT4_INT4:
+		case F_SUBSTRING_TEXT_INT4_INT4:
+		case F_SUBSTRING_TEXT_TEXT:
+		case F_SUBSTR_BYTEA_INT4_INT4:
+		case F_SUBSTRING_BYTEA_INT4_INT4:
+		case F_SPLIT_PART:
+		case F_MD5_TEXT:
+		case F_MD5_BYTEA:
+		case F_JSON_OBJECT_FIELD_TEXT:
+		case F_JSON_ARRAY_ELEMENT_TEXT:
+		case F_JSON_EXTRACT_PATH_TEXT:
+		case F_JSONB_OBJECT_FIELD_TEXT:
+		case F_JSONB_ARRAY_ELEMENT_TEXT:
+		case F_JSONB_EXTRACT_PATH_TEXT:
+			return true;
+		default:
+			return false;
+	}
+}
+
+/*
+ * Bytes of the columns that an expression is made of, where it may be as wide: PostgreSQL takes any text that
+ * is not a column for 32 bytes.  0 if its type says what it is, or the function.
+ */
+static double
+most_bytes(PlannerInfo *root, Expr *expr)
+{
+	PathTarget *columns = create_empty_pathtarget();
+
+	if (IsA(expr, Var) || get_typlen(exprType((Node *) expr)) >= 0 || exprTypmod((Node *) expr) >= 0 ||
+		returns_part(expr))
+		return 0;
+	add_new_columns_to_pathtarget(columns, pull_var_clause((Node *) expr, PVC_RECURSE_WINDOWFUNCS |
+														   PVC_INCLUDE_PLACEHOLDERS));
+	return set_pathtarget_cost_width(root, columns)->width;
+}
+
+/* The width of the rows that core's sort of a level takes, at most: for windows, or of what it returns. */
+static double
 sorted_width(PlannerInfo *root)
 {
 	PathTarget *target = create_empty_pathtarget();
+	double		more = 0;
 	ListCell   *lc;
 
 	foreach(lc, root->processed_tlist)
@@ -46,9 +101,12 @@ sorted_width(PlannerInfo *root)
 																  PVC_RECURSE_WINDOWFUNCS |
 																  PVC_INCLUDE_PLACEHOLDERS));
 		else
+		{
 			add_new_column_to_pathtarget(target, item->expr);
+			more += most_bytes(root, item->expr);
+		}
 	}
-	return set_pathtarget_cost_width(root, target)->width;
+	return set_pathtarget_cost_width(root, target)->width + more;
 }
 
 /*
@@ -66,5 +124,5 @@ ws_narrower_when_sorted(PlannerInfo *root, const RelOptInfo *rel)
 		q->groupClause != NIL || q->groupingSets != NIL || q->hasAggs || q->havingQual != NULL ||
 		q->hasTargetSRFs || q->limitCount != NULL || q->setOperations != NULL || q->commandType != CMD_SELECT)
 		return false;
-	return MAXALIGN(sorted_width(root)) < MAXALIGN(rel->reltarget->width);
+	return sorted_width(root) <= NARROW * rel->reltarget->width;
 }

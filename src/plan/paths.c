@@ -195,32 +195,31 @@ set_cost_reasons(CustomPath *table, CustomPath *spooled)
 			   psprintf("estimated cost %.0f, from the table %.0f", spool, fetch));
 }
 
-/* The lesser cost of two paths, one of which may be NULL. */
-static Cost
+/* The cheaper one of two paths, one of which may be NULL. */
+static const CustomPath *
 cheaper(const CustomPath *a, const CustomPath *b)
 {
 	if (a == NULL || b == NULL)
-		return a != NULL ? a->path.total_cost : b->path.total_cost;
-	return Min(a->path.total_cost, b->path.total_cost);
+		return a != NULL ? a : b;
+	return a->path.total_cost <= b->path.total_cost ? a : b;
 }
 
 /*
  * Adds a WiscSort of `input` for each ordering that is useful, and one of `scan`
- * that leaves the rows in the table unless there is a `refusal`.  `shared` is the scan that workers share, or
- * NULL: if they are to sort, no one process does.  Returns whether one process is to sort, and not they.
+ * that leaves the rows in the table unless there is a `refusal`.  Those of parallel workers (`partial`) come
+ * first: where they are to sort, no one process does.
  */
-static bool
+static void
 sort_input(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *scan, const char *refusal,
-		   bool partial, Path *shared)
+		   bool partial)
 {
 	double		query_bound = ws_query_bound(root, partial);
-	bool		by_one = false;
 	ListCell   *lc;
 
 	/* of one table there is no other order; looking for it takes a while with many partitions */
 	if (root->query_pathkeys != NIL && query_bound != WS_NO_BOUND &&
 		ws_bound_leaves(query_bound, root->query_pathkeys, rel->rows, rel->reltarget->width))
-		return false;
+		return;
 	foreach(lc, ws_useful_orderings(root, rel, partial))
 	{
 		List	   *pathkeys = lfirst(lc);
@@ -256,7 +255,8 @@ sort_input(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *scan, const ch
 		no_sort = NULL;
 		if (table != NULL || spooled != NULL)
 			no_sort = ws_presorted_refusal(root, rel, partial ? rel->partial_pathlist : rel->pathlist,
-										   pathkeys, ws_any_compared(pathkeys), cheaper(table, spooled),
+										   pathkeys, ws_any_compared(pathkeys),
+										   cheaper(table, spooled)->path.total_cost,
 										   sort->path.total_cost);
 		if (no_sort == NULL && partial && ws_read_partly(root))
 			no_sort = ws_presorted_refusal(root, rel, rel->pathlist, pathkeys, ws_any_compared(pathkeys),
@@ -266,17 +266,9 @@ sort_input(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *scan, const ch
 			ws_note_left(no_sort, input->rows, pathkeys);
 			continue;
 		}
-		if ((table != NULL || spooled != NULL) && !partial)
-			switch (ws_who_sorts(root, rel, shared, pathkeys, cheaper(table, spooled)))
-			{
-				case WS_BY_WORKERS:
-					continue;
-				case WS_BY_ONE:
-					by_one = true;
-					break;
-				case WS_BY_ANY:
-					break;
-			}
+		if ((table != NULL || spooled != NULL) && !partial &&
+			ws_workers_sort(root, rel, cheaper(table, spooled)))
+			continue;
 		if (table != NULL && spooled != NULL)
 			set_cost_reasons(table, spooled);
 		else if (table != NULL)
@@ -287,13 +279,12 @@ sort_input(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *scan, const ch
 		else if (spooled == NULL)
 			ws_note_left(no_spool, input->rows, pathkeys);
 		if (table != NULL || spooled != NULL)
-			ws_note_costs(cheaper(table, spooled), &sort->path, input->rows);
+			ws_note_costs(cheaper(table, spooled)->path.total_cost, &sort->path, input->rows);
 		if (table != NULL)
 			add_sorted_path(root, rel, table, partial);
 		if (spooled != NULL)
 			add_sorted_path(root, rel, spooled, partial);
 	}
-	return by_one;
 }
 
 /* set_rel_pathlist_hook: sorted paths of a base relation. */
@@ -302,7 +293,6 @@ add_sorted_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *r
 {
 	Path	   *input;
 	Path	   *scan;
-	Path	   *shared = NULL;
 	const char *refusal;
 
 	if (next_rel_hook != NULL)
@@ -313,14 +303,16 @@ add_sorted_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *r
 
 	refusal = ws_heap_refusal(root, rel, rte);
 	if (rel->consider_parallel && !hands_on_partial_paths(root, rel))
-		shared = cheapest_input(rel->partial_pathlist, false);
-	if (shared != NULL && !ws_sort_considered(shared->rows, rel->reltarget->width, NULL))
-		shared = NULL;
+	{
+		input = cheapest_input(rel->partial_pathlist, false);
+		scan = cheapest_input(rel->partial_pathlist, true);
+		if (input != NULL && ws_sort_considered(input->rows, rel->reltarget->width, NULL))
+			sort_input(root, rel, input, scan, refusal, true);
+	}
 	input = cheapest_input(rel->pathlist, false);
 	scan = cheapest_input(rel->pathlist, true);
-	if ((input == NULL || !sort_input(root, rel, input, scan, refusal, false, shared)) && shared != NULL)
-		(void) sort_input(root, rel, shared, cheapest_input(rel->partial_pathlist, true), refusal, true,
-						  NULL);
+	if (input != NULL)
+		sort_input(root, rel, input, scan, refusal, false);
 }
 
 /* create_upper_paths_hook: Sorts left in the finished path trees. */

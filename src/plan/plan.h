@@ -71,20 +71,21 @@ extern bool ws_groups_unknown(PlannerInfo *root);
 extern bool ws_narrower_when_sorted(PlannerInfo *root, const RelOptInfo *rel);
 
 /* ---- workers.c ---- */
-typedef enum WsSorters
-{
-	WS_BY_ANY,
-	WS_BY_ONE,
-	WS_BY_WORKERS,
-} WsSorters;
-
-extern Cost ws_hidden_cost(PlannerInfo *root, const RelOptInfo *rel);
-extern WsSorters ws_who_sorts(PlannerInfo *root, RelOptInfo *rel, Path *input, List *pathkeys, Cost serial);
+extern double ws_hand_over(int width);
+extern Cost ws_hidden_cost(PlannerInfo *root, const Path *scan);
+extern bool ws_workers_sort(PlannerInfo *root, RelOptInfo *rel, const CustomPath *serial);
 
 /* ---- rivals.c ---- */
+/* Of what core charges for an index in the order of the table, what its scan takes. */
+#define WS_INDEX_SHARE		0.5
+
+extern bool ws_in_table_order(PlannerInfo *root, Path *path);
 extern const char *ws_presorted_refusal(PlannerInfo *root, RelOptInfo *rel, List *paths, List *pathkeys,
 										bool compared, Cost cost, Cost core);
+extern Cost ws_rival_cost(PlannerInfo *root, const Path *input, List *pathkeys, const Path *sort,
+						  double wanted);
 
+/* ---- settle.c ---- */
 /* The paths of a query level, of which core will choose one. */
 typedef struct WsRivals
 {
@@ -93,11 +94,8 @@ typedef struct WsRivals
 	Cost		least;			/* by the measure of WiscSort */
 } WsRivals;
 
-extern double ws_hand_over(int width);
 extern WsRivals ws_rivals(PlannerInfo *root, List *paths);
 extern void ws_settle_rivals(PlannerInfo *root, List *paths, const WsRivals *rivals);
-extern Cost ws_rival_cost(PlannerInfo *root, const Path *input, List *pathkeys, const Path *sort,
-						  double wanted);
 
 /* ---- why.c ---- */
 

@@ -87,13 +87,6 @@ better_sort(Rewrite *rw, SortPath *sort, bool for_groups, double bound)
 		ws_note_costs(cpath->path.total_cost, &sort->path, input->rows);
 		return NULL;
 	}
-	if (input->parallel_workers == 0 && IS_SIMPLE_REL(input->parent))
-	{
-		Cost		hidden = ws_hidden_cost(rw->root, input->parent);
-
-		cpath->path.startup_cost += hidden;
-		cpath->path.total_cost += hidden;
-	}
 	return cpath;
 }
 

@@ -20,11 +20,10 @@
 #define INCREMENTAL_SHARE	0.4
 
 /*
- * Where an index is so much in the order of the table, its scan takes as long as the table's, and some more;
- * and of what core charges for it so much.
+ * Where an index is so much in the order of the table, its scan takes as long as the table's, and some more:
+ * of what core charges for it WS_INDEX_SHARE.
  */
 #define INDEX_ORDERED		0.95
-#define INDEX_SHARE			0.5
 
 /*
  * Of what core charges for Sorts of workers and Gather Merge, beside the scan, what one WiscSort of text
@@ -32,16 +31,9 @@
  */
 #define GATHERED_SHARE		0.65
 
-/* Of parallel_tuple_cost, what handing over a row takes, and what each 1,000 bytes of it take beyond that. */
-#define HAND_OVER			0.4
-#define HAND_OVER_WIDE		1.2
-
-/* What makes a cost the greater one, also where add_path takes a hundredth for nothing. */
-#define JUST_MORE			1.02
-
 /* Is a path the scan of an index whose order is that of the table, or the reverse? */
-static bool
-is_in_table_order(PlannerInfo *root, Path *path)
+bool
+ws_in_table_order(PlannerInfo *root, Path *path)
 {
 	amcostestimate_function estimate;
 	Cost		startup;
@@ -93,127 +85,20 @@ ws_presorted_refusal(PlannerInfo *root, RelOptInfo *rel, List *paths, List *path
 		whole = pathkeys_count_contained_in(pathkeys, path->pathkeys, &presorted);
 		if (presorted == 0)
 			continue;
-		ordered = is_in_table_order(root, path);
+		ordered = ws_in_table_order(root, path);
 		/* unless it is read to its end for the sake of a few rows that are found otherwise */
-		if (whole && ordered && INDEX_SHARE * path->total_cost < cost)
+		if (whole && ordered && WS_INDEX_SHARE * path->total_cost < cost)
 			return "an index delivers the rows in the order of the table";
 		if (partly && (whole || enable_incremental_sort))
 			return "an index delivers the rows in order, and perhaps only the first are read";
 		if (whole || !enable_incremental_sort)
 			continue;
 		sort = (Path *) create_incremental_sort_path(root, rel, path, pathkeys, presorted, -1.0);
-		if (sort->total_cost < core && (ordered ? INDEX_SHARE : 1) * path->total_cost +
+		if (sort->total_cost < core && (ordered ? WS_INDEX_SHARE : 1) * path->total_cost +
 			share * (sort->total_cost - path->total_cost) < cost)
 			return "an Incremental Sort of rows in the order of the first keys takes less";
 	}
 	return NULL;
-}
-
-/* Of what core charges for handing rows of `width` bytes from workers to the leader, what that takes. */
-double
-ws_hand_over(int width)
-{
-	return HAND_OVER + HAND_OVER_WIDE * width / 1000;
-}
-
-/* What a path is charged too much, for handing rows from workers to the leader, and for an index. */
-static Cost
-overcharge(PlannerInfo *root, const Path *path)
-{
-	Cost		cost = 0;
-	const Path *below;
-
-	for (;;)
-		switch (nodeTag(path))
-		{
-			case T_GatherPath:
-				below = ((const GatherPath *) path)->subpath;
-				cost += (1 - ws_hand_over(below->pathtarget->width)) * (path->total_cost - below->total_cost);
-				path = below;
-				break;
-			case T_GatherMergePath:
-				below = ((const GatherMergePath *) path)->subpath;
-				cost += (1 - ws_hand_over(below->pathtarget->width)) * (path->total_cost - below->total_cost);
-				path = below;
-				break;
-			case T_ProjectionPath:
-				path = ((const ProjectionPath *) path)->subpath;
-				break;
-			case T_SortPath:
-				path = ((const SortPath *) path)->subpath;
-				break;
-			case T_IncrementalSortPath:
-				path = ((const IncrementalSortPath *) path)->spath.subpath;
-				break;
-			case T_LimitPath:
-				path = ((const LimitPath *) path)->subpath;
-				break;
-			case T_WindowAggPath:
-				path = ((const WindowAggPath *) path)->subpath;
-				break;
-			case T_AggPath:
-				path = ((const AggPath *) path)->subpath;
-				break;
-			case T_GroupPath:
-				path = ((const GroupPath *) path)->subpath;
-				break;
-			case T_IndexPath:
-				if (is_in_table_order(root, (Path *) path))
-					cost += (1 - INDEX_SHARE) * path->total_cost;
-				return cost;
-			default:
-				return cost;
-		}
-}
-
-/*
- * Remembers the costs of `paths`, which are those that core gives them, and which of them takes least.  Where
- * there is one there is nothing to choose: so it is with most queries of few rows, whose planning counts.
- */
-WsRivals
-ws_rivals(PlannerInfo *root, List *paths)
-{
-	WsRivals	r = {.place = -1};
-	ListCell   *lc;
-
-	if (list_length(paths) < 2)
-		return r;
-	r.costs = palloc(list_length(paths) * sizeof(Cost));
-	foreach(lc, paths)
-	{
-		const Path *path = lfirst(lc);
-		int			i = foreach_current_index(lc);
-		Cost		cost = path->total_cost - overcharge(root, path);
-
-		r.costs[i] = path->total_cost;
-		if (r.place < 0 || cost < r.least)
-		{
-			r.place = i;
-			r.least = cost;
-		}
-	}
-	return r;
-}
-
-/* Of the paths that a WiscSort has made cheaper since, has none chosen that takes more than that one. */
-void
-ws_settle_rivals(PlannerInfo *root, List *paths, const WsRivals *r)
-{
-	Cost		best;
-	ListCell   *lc;
-
-	if (r->place < 0)
-		return;
-	best = ((Path *) list_nth(paths, r->place))->total_cost;
-	foreach(lc, paths)
-	{
-		Path	   *path = lfirst(lc);
-		int			i = foreach_current_index(lc);
-
-		if (i != r->place && path->total_cost < r->costs[i] && path->total_cost < best &&
-			path->total_cost - overcharge(root, path) > r->least)
-			path->total_cost = best * JUST_MORE;
-	}
 }
 
 /*

@@ -18,9 +18,20 @@
 #include "optimizer/plancat.h"
 #include "utils/lsyscache.h"
 
+/* Of parallel_tuple_cost, what handing over a row takes, and what each 1,000 bytes of it take beyond that. */
+#define HAND_OVER		0.4
+#define HAND_OVER_WIDE	1.2
+
 /* What a function of values by reference takes beyond its cpu_operator_cost, in these; how many count. */
 #define DEAR_CALL		40
 #define MOST_CALLS		3
+
+/* Of what core charges for handing rows of `width` bytes from workers to the leader, what that takes. */
+double
+ws_hand_over(int width)
+{
+	return HAND_OVER + HAND_OVER_WIDE * width / 1000;
+}
 
 /* Is a type passed by reference? */
 static bool
@@ -69,46 +80,84 @@ count_dear(Node *node, void *context)
 }
 
 /*
- * What the conditions on the rows of `rel`, the only relation of its level, take that nobody has charged for;
- * 0 if workers cannot share it.
+ * What the conditions that `scan` evaluates take that nobody has charged for: of one that reads the whole
+ * table, which workers could share; else 0.
  */
 Cost
-ws_hidden_cost(PlannerInfo *root, const RelOptInfo *rel)
+ws_hidden_cost(PlannerInfo *root, const Path *scan)
 {
+	const RelOptInfo *rel = scan->parent;
 	Calls		calls = {root, 0};
 	ListCell   *lc;
 
-	if (ws_debug_force || rel->reloptkind != RELOPT_BASEREL || rel->partial_pathlist == NIL ||
-		bms_membership(root->all_baserels) != BMS_SINGLETON)
+	if (scan->pathtype != T_SeqScan || rel->reloptkind != RELOPT_BASEREL || rel->partial_pathlist == NIL)
 		return 0;
 	foreach(lc, rel->baserestrictinfo)
 		(void) count_dear((Node *) lfirst_node(RestrictInfo, lc)->clause, &calls);
-	return DEAR_CALL * cpu_operator_cost * Min(calls.dear, MOST_CALLS) * rel->tuples;
+	return DEAR_CALL * cpu_operator_cost * Min(calls.dear, MOST_CALLS) * rel->tuples *
+		scan->rows / Max(rel->rows, 1);
 }
 
 /*
- * Who is to sort the rows of `rel` by `pathkeys`, which one WiscSort does for `serial`?  WS_BY_ANY where that
- * is not ours to say: below joins and groups, under a LIMIT, and where workers cannot.  `input` is the
- * cheapest scan that workers share, or NULL.
+ * Is it ours to say who sorts the rows of `rel` by `pathkeys`?  Not below joins and groups, under a LIMIT,
+ * and where comparison functions order them.
  */
-WsSorters
-ws_who_sorts(PlannerInfo *root, RelOptInfo *rel, Path *input, List *pathkeys, Cost serial)
+static bool
+may_choose(PlannerInfo *root, const RelOptInfo *rel, List *pathkeys)
 {
 	const Query *q = root->parse;
-	Cost		hidden;
-	Cost		shared;
-	CustomPath *sort;
 
-	if (ws_debug_force || input == NULL || !enable_gathermerge || rel->reloptkind != RELOPT_BASEREL ||
-		bms_membership(root->all_baserels) != BMS_SINGLETON || q->groupClause != NIL ||
-		q->groupingSets != NIL || q->hasAggs || q->distinctClause != NIL || q->limitCount != NULL ||
-		root->tuple_fraction > 0 ||
-		!ws_ordering_computable(root, rel, pathkeys, true) ||
-		ws_any_stays_compared(root, pathkeys, rel->rows))
-		return WS_BY_ANY;
-	sort = ws_wrap_sort(root, create_sort_path(root, rel, input, pathkeys, -1.0), WS_NO_BOUND);
-	hidden = ws_hidden_cost(root, rel);
-	shared = sort->path.total_cost + hidden * input->rows / Max(rel->rows, 1) + parallel_setup_cost +
+	return !ws_debug_force && enable_gathermerge && rel->reloptkind == RELOPT_BASEREL &&
+		bms_membership(root->all_baserels) == BMS_SINGLETON && q->groupClause == NIL &&
+		q->groupingSets == NIL && !q->hasAggs && q->distinctClause == NIL && q->limitCount == NULL &&
+		root->tuple_fraction <= 0 && !ws_any_stays_compared(root, pathkeys, rel->rows);
+}
+
+/* The scan that a WiscSort sorts. */
+static const Path *
+input_of(const Path *sort)
+{
+	const Path *path = linitial_node(SortPath, ((const CustomPath *) sort)->custom_paths)->subpath;
+
+	while (IsA(path, ProjectionPath))
+		path = ((const ProjectionPath *) path)->subpath;
+	return path;
+}
+
+/*
+ * Are parallel workers to sort the rows of `rel`, and not the one process of `serial`, a WiscSort path?  If
+ * they are not, the WiscSort paths that they have in that order go; if it is not ours to say, both stay.
+ */
+bool
+ws_workers_sort(PlannerInfo *root, RelOptInfo *rel, const CustomPath *serial)
+{
+	List	   *pathkeys = serial->path.pathkeys;
+	const Path *least = NULL;
+	Cost		shared;
+	ListCell   *lc;
+
+	if (rel->partial_pathlist == NIL || !may_choose(root, rel, pathkeys))
+		return false;
+	foreach(lc, rel->partial_pathlist)
+	{
+		const Path *path = lfirst(lc);
+
+		if (ws_is_wiscsort(path) && compare_pathkeys(path->pathkeys, pathkeys) == PATHKEYS_EQUAL &&
+			(least == NULL || path->total_cost < least->total_cost))
+			least = path;
+	}
+	if (least == NULL)
+		return false;
+	shared = least->total_cost + ws_hidden_cost(root, input_of(least)) + parallel_setup_cost +
 		parallel_tuple_cost * ws_hand_over(rel->reltarget->width) * rel->rows;
-	return shared < serial + hidden ? WS_BY_WORKERS : WS_BY_ONE;
+	if (shared < serial->path.total_cost + ws_hidden_cost(root, input_of(&serial->path)))
+		return true;
+	foreach(lc, rel->partial_pathlist)
+	{
+		const Path *path = lfirst(lc);
+
+		if (ws_is_wiscsort(path) && compare_pathkeys(path->pathkeys, pathkeys) == PATHKEYS_EQUAL)
+			rel->partial_pathlist = foreach_delete_current(rel->partial_pathlist, lc);
+	}
+	return false;
 }

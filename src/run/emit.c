@@ -45,7 +45,7 @@ ws_emit_begin(WsFormation *f, WsPiece *p, bool helped)
 	memset(&p->rows, 0, sizeof(WsRowWriter));
 	if (f->source == NULL)
 		ws_run_write_begin(&p->writer, &f->home, p->n, f->block_size,
-						   f->next_number++, 0, f->block, helped);
+						   f->next_number++, 0, f->block, helped ? f->helper : NULL);
 	else
 		ws_rows_write_begin(&p->rows, &f->row_home, f->source, f->next_number++, 0,
 							f->row_buffer, f->row_buffer_bytes,

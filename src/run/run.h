@@ -56,7 +56,7 @@ typedef struct WsRunWriter
 	uint64		written;		/* entries written to the file */
 	uint32		block;
 	int64		offset;
-	bool		helped;			/* written by a helper */
+	WsHelper   *helper;			/* that writes, or NULL */
 	int			error;			/* of the helper: errno, or 0 */
 } WsRunWriter;
 
@@ -78,7 +78,7 @@ extern int64 ws_run_bytes(uint64 nentries, Size block_size);
 extern bool ws_runs_allow_helpers(WsRunFiles *home, int level);
 extern void ws_run_write_begin(WsRunWriter *w, WsRunFiles *home, uint64 nentries,
 							   Size block_size, uint32 number, int level, char *buffer,
-							   bool helped);
+							   WsHelper *helper);
 extern void ws_run_write(WsRunWriter *w, const WsEntry *entries, Size n);
 extern WsRun ws_run_write_end(WsRunWriter *w);
 extern void ws_run_read_begin(WsRunReader *r, WsReader *reader, const WsRun *run, char *buffer);

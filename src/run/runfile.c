@@ -56,12 +56,12 @@ ws_runs_allow_helpers(WsRunFiles *home, int level)
 
 /*
  * Starts a run of exactly nentries entries behind those of its level.  `buffer` has
- * block_size bytes, is 16-byte aligned, and stays the caller's.  With `helped` a helper is
- * going to write the entries: the level must allow it.
+ * block_size bytes, is 16-byte aligned, and stays the caller's.  If a helper is given, it
+ * is going to write the entries: the level must allow it.
  */
 void
 ws_run_write_begin(WsRunWriter *w, WsRunFiles *home, uint64 nentries,
-				   Size block_size, uint32 number, int level, char *buffer, bool helped)
+				   Size block_size, uint32 number, int level, char *buffer, WsHelper *helper)
 {
 	WsRunHeader header;
 	int64		end = home->level[level].end;
@@ -76,11 +76,11 @@ ws_run_write_begin(WsRunWriter *w, WsRunFiles *home, uint64 nentries,
 	w->run.level = level;
 	w->buffer = buffer;
 	w->offset = end + sizeof(header);
-	w->helped = helped;
+	w->helper = helper;
 
 	ws_run_header_seal(&header, nentries, block_size, number);
 	ws_file_write(w->files, w->run.file, &header, sizeof(header), end);
-	if (helped)
+	if (helper != NULL)
 		ws_file_extend(w->files, w->run.file, ws_run_bytes(nentries, block_size) - sizeof(header),
 					   w->offset);
 	home->level[level].end += ws_run_bytes(nentries, block_size);
@@ -94,7 +94,7 @@ write_block(WsRunWriter *w)
 	Size		bytes = sizeof(WsBlockHeader) + w->filled * sizeof(WsEntry);
 
 	ws_block_seal(block, (uint32) w->filled, w->run.number, w->block++);
-	if (!w->helped)
+	if (w->helper == NULL)
 		ws_file_write(w->files, w->run.file, w->buffer, bytes, w->offset);
 	else if (w->error == 0)
 		w->error = ws_file_write_raw(w->files, w->run.file, w->buffer, bytes, w->offset);
@@ -121,6 +121,9 @@ ws_run_write(WsRunWriter *w, const WsEntry *entries, Size n)
 	{
 		Size		take = Min(n, capacity - w->filled);
 
+		/* then nobody will read it; an error is waiting for the helper to end */
+		if (w->filled == 0 && w->helper != NULL && ws_helper_is_stopping(w->helper))
+			return;
 		memcpy(w->buffer + sizeof(WsBlockHeader) + w->filled * sizeof(WsEntry),
 			   entries, take * sizeof(WsEntry));
 		w->filled += take;

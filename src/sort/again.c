@@ -173,7 +173,6 @@ put_scanned(WsSorter *first)
 			CHECK_FOR_INTERRUPTS();
 		ws_sorter_put(s, row);
 	}
-	ws_sorter_end_output(first);
 	return s;
 }
 

@@ -122,3 +122,22 @@ fault('few rows are never so many', FILE, 'while (few->nrows < few->most && few-
       'while (few->nrows < few->most - 1)', 't:few')
 fault('any index finds a value', 'plan/reach.c', 'if ((index->relam == BTREE_AM_OID || index->relam == HASH_AM_OID) &&', 'if (',
       reason='PostgreSQL joins such tables as it would without wiscsort: plans are slower, and right')
+FILE = 'plan/narrow.c'
+fault('rows are never narrower', FILE, 'return sorted_width(root) <= NARROW * rel->reltarget->width;',
+      'return false;', 'sql:plans')
+FILE = 'plan/workers.c'
+fault('all functions are cheap', FILE, 'calls->dear += dear;', '{}', 'sql:plans')
+fault('rows of any width are handed over alike', 'plan/workers.c', 'return HAND_OVER + HAND_OVER_WIDE * width / 1000;',
+      'return HAND_OVER;', 'sql:plans')
+FILE = 'plan/bound.c'
+fault('a LIMIT above a join never starves', FILE, 'other->baserestrictinfo != NIL)', 'false)', 'sql:plans')
+fault('workers call what is not for them', FILE, 'return func_parallel(function) != PROPARALLEL_SAFE;', 'return false;',
+      'sql:plans')
+fault('columns of SQL are not counted', 'stat/setof.c', 'if (result->setDesc->natts != columns)', 'if (false)', 't:install')
+fault('what is hidden is not said', 'advise/preload.c', '*hidden = missing.len > 0 ? missing.data : NULL;', '*hidden = NULL;',
+      't:install')
+FILE = 'key/letters.c'
+fault('transformed bytes are places', FILE, 'for (Size i = 0; i < placed; i++)', 'for (Size i = 0; i < found; i++)',
+      reason='a guess that is wrong more often: it is verified')
+fault('another letter ends the places and says no more', 'key/alphabet.c', 'return *placed + length;', 'return *placed;',
+      'unit:test_alphabet')

@@ -18,7 +18,7 @@ fault('entries of short rows behind a long one', FILE, 'b->arena = Min(b->arena,
       'sql:inline unit:test_budget')
 FILE = 'plan/rivals.c'
 fault('an index that is read whole for few rows', FILE,
-      'if (whole && ordered && INDEX_SHARE * path->total_cost < cost)', 'if (whole && ordered)', 'sql:heap')
+      'if (whole && ordered && WS_INDEX_SHARE * path->total_cost < cost)', 'if (whole && ordered)', 'sql:heap')
 FILE = 'plan/bound.c'
 fault('a LIMIT two levels outside is none', FILE, 'outside = limit_outside(root);', 'outside = NULL;', 'sql:plans')
 fault('a LIMIT of some of the rows', FILE,

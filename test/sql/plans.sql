@@ -366,27 +366,27 @@ SELECT wtest.compare('SELECT k, more FROM wtest.mixed ORDER BY more, k'),
 SET wiscsort.debug_force = off;
 RESET wiscsort.threshold;
 SET work_mem = '64kB';
-CREATE TABLE wtest.wide AS SELECT i AS id, hashint4(i) AS k, repeat(md5(i::text), 15) AS body
+CREATE TABLE wtest.bodies AS SELECT i AS id, hashint4(i) AS k, repeat(md5(i::text), 15) AS body
   FROM generate_series(1, 12000) i;
-ANALYZE wtest.wide;
-SELECT * FROM wtest.plan('SELECT length(body) FROM wtest.wide ORDER BY 1 OFFSET 0') LIMIT 3;
-SELECT * FROM wtest.plan('SELECT id, left(body, 40) FROM wtest.wide ORDER BY k OFFSET 0') LIMIT 3;
-SELECT * FROM wtest.plan('SELECT id, left(body, 40), rank() OVER (ORDER BY k) FROM wtest.wide') LIMIT 3;
-SELECT * FROM wtest.plan('SELECT body, left(body, 40) FROM wtest.wide ORDER BY k OFFSET 0') LIMIT 2;
-SELECT * FROM wtest.plan('SELECT length(body), rank() OVER (ORDER BY length(body)) FROM wtest.wide') LIMIT 4;
+ANALYZE wtest.bodies;
+SELECT * FROM wtest.plan('SELECT length(body) FROM wtest.bodies ORDER BY 1 OFFSET 0') LIMIT 3;
+SELECT * FROM wtest.plan('SELECT id, left(body, 40) FROM wtest.bodies ORDER BY k OFFSET 0') LIMIT 3;
+SELECT * FROM wtest.plan('SELECT id, left(body, 40), rank() OVER (ORDER BY k) FROM wtest.bodies') LIMIT 3;
+SELECT * FROM wtest.plan('SELECT body, left(body, 40) FROM wtest.bodies ORDER BY k OFFSET 0') LIMIT 2;
+SELECT * FROM wtest.plan('SELECT length(body), rank() OVER (ORDER BY length(body)) FROM wtest.bodies') LIMIT 4;
 CREATE FUNCTION wtest.sorted_bytes(query text) RETURNS bigint LANGUAGE sql AS $$
 	SELECT 1024 * wtest.property('ANALYZE, COSTS OFF, TIMING OFF', query, 'Disk')::bigint
 $$;
-SELECT wtest.sorted_bytes('SELECT id, left(body, 40) FROM wtest.wide ORDER BY k OFFSET 0') < 2000000 AS narrow,
-       wtest.sorted_bytes('SELECT id, body, left(body, 40) FROM wtest.wide ORDER BY k OFFSET 0') > 5000000 AS wide;
-SELECT wtest.compare('SELECT length(body) FROM wtest.wide ORDER BY 1'),
-       wtest.compare('SELECT id, left(body, 40) FROM wtest.wide ORDER BY k, id');
+SELECT wtest.sorted_bytes('SELECT id, left(body, 40) FROM wtest.bodies ORDER BY k OFFSET 0') < 2000000 AS narrow,
+       wtest.sorted_bytes('SELECT id, body, left(body, 40) FROM wtest.bodies ORDER BY k OFFSET 0') > 5000000 AS wide;
+SELECT wtest.compare('SELECT length(body) FROM wtest.bodies ORDER BY 1'),
+       wtest.compare('SELECT id, left(body, 40) FROM wtest.bodies ORDER BY k, id');
 
 -- Workers sort where functions of their scan take long; one process does where rows are wide to hand over.
 SET max_parallel_workers_per_gather = 2;
 SET parallel_setup_cost = 10;
 RESET parallel_tuple_cost;
-SELECT * FROM wtest.plan('SELECT * FROM wtest.wide ORDER BY k') LIMIT 2;
+SELECT * FROM wtest.plan('SELECT * FROM wtest.bodies ORDER BY k') LIMIT 2;
 CREATE TABLE wtest.slim AS SELECT i AS id, hashint4(i) AS k, md5(i::text) AS pad FROM generate_series(1, 30000) i;
 ANALYZE wtest.slim;
 SELECT * FROM wtest.plan('SELECT * FROM wtest.slim WHERE id > 100 ORDER BY k') LIMIT 2;
@@ -398,8 +398,8 @@ SET max_parallel_workers_per_gather = 0;
 CREATE TABLE wtest.names AS SELECT i AS id, i > 500 AS active FROM generate_series(1, 1000) i;
 ALTER TABLE wtest.names ADD PRIMARY KEY (id);
 ANALYZE wtest.names;
-SELECT bool_or(line ~ 'WiscSort') FROM wtest.plan('SELECT w.*, active FROM wtest.wide w JOIN wtest.names n ON n.id = w.id % 1000 + 1 ORDER BY k LIMIT 10') line;
-SELECT bool_or(line ~ 'WiscSort') FROM wtest.plan('SELECT w.*, active FROM wtest.wide w JOIN wtest.names n ON n.id = w.id % 1000 + 1 WHERE active ORDER BY k LIMIT 10') line;
+SELECT bool_or(line ~ 'WiscSort') FROM wtest.plan('SELECT w.*, active FROM wtest.bodies w JOIN wtest.names n ON n.id = w.id % 1000 + 1 ORDER BY k LIMIT 10') line;
+SELECT bool_or(line ~ 'WiscSort') FROM wtest.plan('SELECT w.*, active FROM wtest.bodies w JOIN wtest.names n ON n.id = w.id % 1000 + 1 WHERE active ORDER BY k LIMIT 10') line;
 
 -- A function of LIMIT that workers must not call is not handed down to them.
 CREATE FUNCTION wtest.leaders(n int) RETURNS int8 IMMUTABLE PARALLEL RESTRICTED LANGUAGE plpgsql AS 'BEGIN RETURN n; END';

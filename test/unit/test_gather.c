@@ -123,7 +123,7 @@ merge_all(void *arg)
 			WsRunWriter writer;
 			WsRun		run;
 
-			ws_run_write_begin(&writer, &home, g.n[s], g.block_size, s, 0, write_buffer, false);
+			ws_run_write_begin(&writer, &home, g.n[s], g.block_size, s, 0, write_buffer, NULL);
 			ws_run_write(&writer, g.entries[s], g.n[s]);
 			run = ws_run_write_end(&writer);
 			ws_merge_run(merge, s, &run, (char *) entries_alloc(g.block_size / sizeof(WsEntry)));
