@@ -471,6 +471,13 @@ ws_several_relations(const List *rtable)
 #define ws_backend_number()		((int) MyProc->pgprocno)
 #endif
 
+/* The operator families that sort by an operator.  With utils/lsyscache.h. */
+#if PG_VERSION_NUM >= 180000
+#define ws_op_interpretation(opno)	get_op_index_interpretation(opno)
+#else
+#define ws_op_interpretation(opno)	get_op_btree_interpretation(opno)
+#endif
+
 /* Are the costs of a path hardly more than those of a node that a setting disables?  Not so from 18 on. */
 static inline bool
 ws_costs_of_disabled(const Path *path)

@@ -34,6 +34,7 @@
 #include "utils/snapmgr.h"
 #include "utils/spccache.h"
 #include "utils/syscache.h"
+#include "utils/timestamp.h"
 
 /*
  * What one sort counts on, of effective_cache_size and of the memory that is there, which its input and

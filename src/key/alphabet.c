@@ -30,6 +30,7 @@
 #define WEIGHT		16			/* bytes of a letter's weights that are looked at */
 #define MOST_WEIGHTS	127		/* whose places, and those between, are bytes above 0 */
 #define MOST_TRANSFORMED	4	/* letters of a text */
+#define REST		14			/* bytes that say what is behind a place between others */
 
 /* What a letter weighs on the first level: bytes that are compared as memcmp does, zero beyond the end. */
 typedef struct Weight
@@ -270,12 +271,14 @@ ws_alphabet_places(WsAlphabet *alphabet, const char *text, Size n, Size wanted, 
 	}
 	if (*placed == 0 || *placed == wanted || out[*placed - 1] % 2 == 0)
 		return *placed;
-	length = ws_transform(alphabet->transform, text + letter, n - letter, wanted - *placed, rest);
-	length = Min(length, wanted - *placed);
+	/* always so many: less of a text may be transformed to others, where letters count together */
+	length = ws_transform(alphabet->transform, text + letter, n - letter, REST, rest);
+	length = Min(length, REST);
 	/* what follows are weights of another level, which count after all places */
 	end = memchr(rest, WS_LEVEL_END, length);
 	if (end != NULL)
 		length = end - rest;
+	length = Min(length, wanted - *placed);
 	memcpy(out + *placed, rest, length);
 	return *placed + length;
 }

@@ -63,7 +63,7 @@ count_dear(Node *node, void *context)
 	else if (IsA(node, OpExpr))
 	{
 		function = get_opcode(((OpExpr *) node)->opno);
-		plain = get_op_btree_interpretation(((OpExpr *) node)->opno) != NIL;
+		plain = ws_op_interpretation(((OpExpr *) node)->opno) != NIL;
 	}
 	if (OidIsValid(function) && !plain)
 		add_function_cost(calls->root, function, node, &charged);

@@ -128,7 +128,7 @@ all(void *arg)
 		  "letters that are not known are between those that are");
 	transformed = 0;
 	both = places("x\xCE\xB1\xCE\xB2\xCE\xB3");
-	CHECK(both.n == 2 && both.bytes == 7 && transformed == 2, "the first of them is the last place");
+	CHECK(both.n == 2 && both.bytes == 5 && transformed == 2, "the first of them is the last place");
 	CHECK(order("x\xCE\xB1\xCE\xB2", "x\xCE\xB1\xCE\xB3") < 0 && order("x\xCE\xB2", "x\xCE\xB1\xCE\xB3") > 0,
 		  "the text from there is transformed, and tells more");
 	CHECK(order("\xEF\xBD\xA1" "b", "ab") == 0 && order("a\xEF\xBB\xBB" "b", "ab") == 0,
