@@ -130,7 +130,10 @@ fault('all functions are cheap', FILE, 'calls->dear += dear;', '{}', 'sql:plans'
 fault('rows of any width are handed over alike', 'plan/workers.c', 'return HAND_OVER + HAND_OVER_WIDE * width / 1000;',
       'return HAND_OVER;', 'sql:plans')
 FILE = 'plan/bound.c'
-fault('a LIMIT above a join never starves', FILE, 'other->baserestrictinfo != NIL)', 'false)', 'sql:plans')
+fault('a LIMIT above a join never starves', FILE,
+      'other->baserestrictinfo != NIL && !is_optional(root, own, other->relids))', 'false)', 'sql:plans')
+fault('an outer join drops rows', FILE, 'bms_is_subset(other, join->syn_righthand) && !bms_overlap(own, join->syn_righthand))',
+      'false)', 'sql:plans')
 fault('workers call what is not for them', FILE, 'return func_parallel(function) != PROPARALLEL_SAFE;', 'return false;',
       'sql:plans')
 fault('columns of SQL are not counted', 'stat/setof.c', 'if (result->setDesc->natts != columns)', 'if (false)', 't:install')

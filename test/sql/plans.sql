@@ -401,6 +401,8 @@ ANALYZE wtest.names;
 SELECT bool_or(line ~ 'WiscSort') FROM wtest.plan('SELECT w.*, active FROM wtest.bodies w JOIN wtest.names n ON n.id = w.id % 1000 + 1 ORDER BY k LIMIT 10') line;
 SELECT bool_or(line ~ 'WiscSort') FROM wtest.plan('SELECT w.*, active FROM wtest.bodies w JOIN wtest.names n ON n.id = w.id % 1000 + 1 WHERE active ORDER BY k LIMIT 10') line;
 
+SELECT bool_or(line ~ 'WiscSort') FROM wtest.plan('SELECT w.*, active FROM wtest.bodies w LEFT JOIN wtest.names n ON n.id = w.id % 1000 + 1 AND active ORDER BY k LIMIT 10') line;
+
 -- A function of LIMIT that workers must not call is not handed down to them.
 CREATE FUNCTION wtest.leaders(n int) RETURNS int8 IMMUTABLE PARALLEL RESTRICTED LANGUAGE plpgsql AS 'BEGIN RETURN n; END';
 SET max_parallel_workers_per_gather = 2;
