@@ -3,7 +3,7 @@
 go together with what is passed over."""
 
 import common
-from common import check, healthy, in_turn, rows, session, uses
+from common import check, equal, healthy, in_turn, rows, session, uses
 
 TEXTS = {
     'addresses': "'https://www.shop-' || i * 7919 % 20 || '.example.org/category/' || i * 104729 % 50 || '/' || md5(i::text)",
@@ -60,10 +60,11 @@ def explained(cluster):
         return
     cur = session(cluster, work_mem='1MB')
     for order, field in (('c, i', 'Coded Beginnings'), ('d, i', 'Guessed Columns'), ('n, c, i', 'Coded Columns'),
-                         ('c, n, i', 'Coded Columns'), ('c, n, i', 'Coded Beginnings')):
+                         ('s, n, i', 'Coded Columns'), ('c, n, i', 'Coded Beginnings')):
         cur.execute('EXPLAIN (ANALYZE, VERBOSE, FORMAT JSON) SELECT i, c, n FROM x ORDER BY ' + order)
         node = cur.fetchone()[0][0]['Plan']
         check(node.get(field, 0) > 0, 'by %s: %s is %s' % (order, field, node.get(field)))
+    equal(node.get('Coded Columns', 0), 0, 'what stands behind a column that tells rows apart gets no codes')
     cur.connection.close()
 
 
