@@ -17,6 +17,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
+#define LEAST_IN_A_ROW		8	/* rows that are smaller than those left, until these are doubted */
 #define MISPLACED_ONE_IN	8	/* rows that a guess has sorted, if its order is to be mended */
 
 /* Arrival order decides between rows with equal keys. */
@@ -226,8 +227,37 @@ ws_settle_by_comparator(Ties *t, WsEntry *group, Size n)
 }
 
 /*
+ * How many of the last `most` rows that are left are to be taken out for `entry` to follow the one before
+ * them; 0 if that would not do.
+ */
+static Size
+rows_above(Ties *t, const WsEntry *entries, Size left, WsEntry entry, Size most)
+{
+	Size		low = left - Min(most, left);
+	Size		from = low;
+	Size		to = left;
+
+	while (from < to)
+	{
+		Size		middle = from + (to - from) / 2;
+
+		if (compare_keys(t, ws_entry_pointer(entries[middle]), ws_entry_pointer(entry), t->told) > 0)
+			to = middle;
+		else
+			from = middle + 1;
+	}
+	/* the one before all of them may be above it, too */
+	if (from == low && low > 0 &&
+		compare_keys(t, ws_entry_pointer(entries[low - 1]), ws_entry_pointer(entry), t->told) > 0)
+		return 0;
+	return left - from;
+}
+
+/*
  * Takes rows out of an array that is nearly in order, so that what is left is: a row that is smaller than the
- * one before it, or that one, if the row follows the one before that.  They are put into `dropped`, of which
+ * one before it, or that one, if the row follows the one before that.  Where some rows beside each other have
+ * wrong guesses, all that follow may be smaller: after LEAST_IN_A_ROW of these, as many rows may be taken out
+ * in front of one as were behind them.  They are put into `dropped`, of which
  * there is room for `most`; *ndropped says how many there are.  Returns how many are left; 0 if there would
  * be more than `most`, and all rows are in the array then.
  */
@@ -237,6 +267,8 @@ drop_misplaced(Ties *t, WsEntry *entries, Size n, WsEntry *dropped, Size most, S
 	int			slot = 0;		/* of the last one that is left */
 	WsKeySlot  *last = fetch(t, ws_entry_pointer(entries[0]), slot);
 	Size		left = 1;
+	Size		back;
+	int			in_a_row = 0;	/* rows that were dropped, one after the other */
 
 	*ndropped = 0;
 	for (Size i = 1; i < n; i++)
@@ -249,6 +281,7 @@ drop_misplaced(Ties *t, WsEntry *entries, Size n, WsEntry *dropped, Size most, S
 		key = fetch(t, ws_entry_pointer(entries[i]), 1 - slot);
 		if (ws_key_compare(t->spec, t->told, last->values, last->isnull, key->values, key->isnull) <= 0)
 		{
+			in_a_row = 0;
 			entries[left++] = entries[i];
 			last = key;
 			slot = 1 - slot;
@@ -260,14 +293,20 @@ drop_misplaced(Ties *t, WsEntry *entries, Size n, WsEntry *dropped, Size most, S
 				entries[left + d] = dropped[d];
 			return 0;
 		}
-		if (left == 1 ||
-			compare_keys(t, ws_entry_pointer(entries[left - 2]), ws_entry_pointer(entries[i]), t->told) <= 0)
+		back = in_a_row < LEAST_IN_A_ROW ? 1 : in_a_row;
+		back = rows_above(t, entries, left, entries[i], Min(back, most - *ndropped));
+		if (back > 0)
 		{
-			dropped[(*ndropped)++] = entries[left - 1];
-			entries[left - 1] = entries[i];
+			for (; back > 0; back--)
+				dropped[(*ndropped)++] = entries[--left];
+			entries[left++] = entries[i];
+			in_a_row = 0;
 		}
 		else
+		{
 			dropped[(*ndropped)++] = entries[i];
+			in_a_row++;
+		}
 		slot = 0;
 		last = fetch(t, ws_entry_pointer(entries[left - 1]), slot);
 	}

@@ -157,7 +157,11 @@ settle_by_guess(Ties *t, WsEntry *group, Size n, int deep)
 	}
 	pfree(guess.beginning);
 	ws_sort_entries(group, n, t->vectorised);
-	settle(t, group, n, deep + 1, GUESSES);
+	/* a window that is the same for all would be so the next time */
+	if (ws_entry_same_prefix(group[0], group[n - 1]))
+		ws_settle_by_comparator(t, group, n);
+	else
+		settle(t, group, n, deep + 1, GUESSES);
 	for (Size i = 0; i < n; i++)
 		group[i] = ws_entry_make(common, ws_entry_pointer(group[i]));
 	if (deep == 0)

@@ -251,19 +251,29 @@ is_optional(const PlannerInfo *root, Relids own, Relids other)
 }
 
 /*
- * Might the rows of `rel`, in the order of the query, be read far beyond the query's LIMIT?  They are if
- * conditions on other tables drop those that come first.  Core keeps the LIMIT's rows above the joins.
+ * Might the rows of `rel`, in the order of the query, be read far beyond the query's LIMIT?  They are
+ * if conditions on other tables, or EXISTS and IN, drop those that come first.  Core keeps the LIMIT's rows
+ * above the joins.
  */
 bool
 ws_limit_may_starve(PlannerInfo *root, const RelOptInfo *rel)
 {
 	const Query *q = root->parse;
 	Relids		own = rel->top_parent_relids != NULL ? rel->top_parent_relids : rel->relids;
+	ListCell   *lc;
 
 	if (ws_debug_force || q->limitCount == NULL || bms_membership(root->all_baserels) != BMS_MULTIPLE ||
-		q->groupClause != NIL || q->groupingSets != NIL || q->distinctClause != NIL || q->hasAggs ||
-		q->hasWindowFuncs)
+		q->groupClause != NIL || q->groupingSets != NIL || q->hasAggs || q->hasWindowFuncs)
 		return false;
+	foreach(lc, root->join_info_list)
+	{
+		const SpecialJoinInfo *join = lfirst_node(SpecialJoinInfo, lc);
+
+		/* EXISTS, IN and their opposites drop rows without a condition on the other table */
+		if ((join->jointype == JOIN_SEMI || join->jointype == JOIN_ANTI) &&
+			bms_overlap(own, join->syn_lefthand))
+			return true;
+	}
 	for (int i = 1; i < root->simple_rel_array_size; i++)
 	{
 		const RelOptInfo *other = root->simple_rel_array[i];

@@ -22,6 +22,7 @@
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/tlist.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/selfuncs.h"
 
@@ -49,6 +50,35 @@ is_unknown(PlannerInfo *root, Node *expr, double *values)
 	unknown = !HeapTupleIsValid(data.statsTuple) && !data.isunique;
 	ReleaseVariableStats(data);
 	return unknown && !IsA(expr, Var);
+}
+
+/*
+ * Is a column of a table of which a condition chooses the rows that have one value in another column?  What
+ * belongs to one tenant, or kind, has few of the values that the whole table has, often; PostgreSQL takes it
+ * that such rows have as many as any others.
+ */
+static bool
+is_of_chosen_rows(PlannerInfo *root, Node *expr)
+{
+	const RelOptInfo *rel;
+	ListCell   *lc;
+
+	expr = strip_implicit_coercions(expr);
+	if (!IsA(expr, Var) || ((Var *) expr)->varlevelsup != 0 || ((Var *) expr)->varno <= 0 ||
+		((Var *) expr)->varno >= root->simple_rel_array_size)
+		return false;
+	rel = root->simple_rel_array[((Var *) expr)->varno];
+	if (rel == NULL)
+		return false;
+	foreach(lc, rel->baserestrictinfo)
+	{
+		const OpExpr *op = (const OpExpr *) lfirst_node(RestrictInfo, lc)->clause;
+
+		if (IsA(op, OpExpr) && list_length(op->args) == 2 &&
+			op_mergejoinable(op->opno, exprType(linitial(op->args))))
+			return true;
+	}
+	return false;
 }
 
 /* Has the table of a column statistics of combinations of its columns? */
@@ -111,7 +141,8 @@ ws_groups_unknown(PlannerInfo *root)
 
 		if (is_unknown(root, expr, &values))
 			return true;
-		least = Max(least, values);
+		if (!is_of_chosen_rows(root, expr))
+			least = Max(least, values);
 		most *= values;
 		combined = combined || has_combinations(root, expr);
 	}

@@ -403,6 +403,8 @@ SELECT bool_or(line ~ 'WiscSort') FROM wtest.plan('SELECT w.*, active FROM wtest
 
 SELECT bool_or(line ~ 'WiscSort') FROM wtest.plan('SELECT w.*, active FROM wtest.bodies w LEFT JOIN wtest.names n ON n.id = w.id % 1000 + 1 AND active ORDER BY k LIMIT 10') line;
 
+SELECT bool_or(line ~ 'WiscSort') FROM wtest.plan('SELECT w.* FROM wtest.bodies w WHERE NOT EXISTS (SELECT FROM wtest.names n WHERE n.id = w.id) ORDER BY k LIMIT 10') line;
+
 -- A function of LIMIT that workers must not call is not handed down to them.
 CREATE FUNCTION wtest.leaders(n int) RETURNS int8 IMMUTABLE PARALLEL RESTRICTED LANGUAGE plpgsql AS 'BEGIN RETURN n; END';
 SET max_parallel_workers_per_gather = 2;

@@ -108,6 +108,18 @@ def other_scripts():
         os.environ.pop('LOCPATH', None)
 
 
+def beside_each_other():
+    """Texts with wrong guesses lie beside each other, and those that follow are smaller than all of them."""
+    with common.server() as cluster:
+        cur = common.core(cluster)
+        cur.execute("CREATE TABLE marks AS SELECT i, (CASE WHEN i > 20000 AND i % 2000 < 4 THEN repeat(U&'\\0301', 4)"
+                    " || 'zzz' || i ELSE md5(i::text) END) COLLATE \"en-x-icu\" AS t FROM generate_series(1, 60000) i")
+        cur.execute('ANALYZE marks')
+        for order in ('t', 't DESC', 'i % 3, t'):
+            compare(cluster, 'accents alone by ' + order, 'SELECT i, t FROM marks ORDER BY %s, i' % order)
+        healthy(cluster, 'beside each other')
+
+
 def first_is_odd():
     """Of objects the first one has another key than all others, or keys are of two kinds."""
     with common.server() as cluster:
@@ -122,4 +134,5 @@ def first_is_odd():
 
 
 if __name__ == '__main__':
-    common.run([behind_wide_columns, behind_another_text, behind_a_limit, other_scripts, first_is_odd])
+    common.run([behind_wide_columns, behind_another_text, behind_a_limit, other_scripts, beside_each_other,
+                first_is_odd])
