@@ -237,6 +237,8 @@ rows_above(Ties *t, const WsEntry *entries, Size left, WsEntry entry, Size most)
 	Size		from = low;
 	Size		to = left;
 
+	if (low > 0 && compare_keys(t, ws_entry_pointer(entries[low - 1]), ws_entry_pointer(entry), t->told) > 0)
+		return 0;
 	while (from < to)
 	{
 		Size		middle = from + (to - from) / 2;
@@ -246,10 +248,6 @@ rows_above(Ties *t, const WsEntry *entries, Size left, WsEntry entry, Size most)
 		else
 			from = middle + 1;
 	}
-	/* the one before all of them may be above it, too */
-	if (from == low && low > 0 &&
-		compare_keys(t, ws_entry_pointer(entries[low - 1]), ws_entry_pointer(entry), t->told) > 0)
-		return 0;
 	return left - from;
 }
 

@@ -263,13 +263,14 @@ ws_limit_may_starve(PlannerInfo *root, const RelOptInfo *rel)
 	ListCell   *lc;
 
 	if (ws_debug_force || q->limitCount == NULL || bms_membership(root->all_baserels) != BMS_MULTIPLE ||
-		q->groupClause != NIL || q->groupingSets != NIL || q->hasAggs || q->hasWindowFuncs)
+		q->groupClause != NIL || q->groupingSets != NIL || q->distinctClause != NIL || q->hasAggs ||
+		q->hasWindowFuncs)
 		return false;
 	foreach(lc, root->join_info_list)
 	{
 		const SpecialJoinInfo *join = lfirst_node(SpecialJoinInfo, lc);
 
-		/* EXISTS, IN and their opposites drop rows without a condition on the other table */
+		/* EXISTS, IN and NOT EXISTS drop rows without a condition on the other table */
 		if ((join->jointype == JOIN_SEMI || join->jointype == JOIN_ANTI) &&
 			bms_overlap(own, join->syn_lefthand))
 			return true;

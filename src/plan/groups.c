@@ -19,6 +19,7 @@
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/tlist.h"
@@ -33,6 +34,9 @@
 #define GROUP_BYTES		128
 #define LEAST_KEPT		1024
 #define MOST_KEPT		ALLOCSET_DEFAULT_INITSIZE
+
+/* Of a table's rows, so many at most are chosen ones. */
+#define CHOSEN			0.5
 
 /* May there be far fewer values of an expression than PostgreSQL expects?  Sets *values to that number. */
 static bool
@@ -70,12 +74,16 @@ is_of_chosen_rows(PlannerInfo *root, Node *expr)
 	rel = root->simple_rel_array[((Var *) expr)->varno];
 	if (rel == NULL)
 		return false;
+	if (rel->rows > CHOSEN * rel->tuples)
+		return false;
 	foreach(lc, rel->baserestrictinfo)
 	{
 		const OpExpr *op = (const OpExpr *) lfirst_node(RestrictInfo, lc)->clause;
 
 		if (IsA(op, OpExpr) && list_length(op->args) == 2 &&
-			op_mergejoinable(op->opno, exprType(linitial(op->args))))
+			op_mergejoinable(op->opno, exprType(linitial(op->args))) &&
+			!equal(linitial(op->args), expr) && !equal(lsecond(op->args), expr) &&
+			(is_pseudo_constant_clause(linitial(op->args)) || is_pseudo_constant_clause(lsecond(op->args))))
 			return true;
 	}
 	return false;
@@ -124,6 +132,7 @@ ws_groups_unknown(PlannerInfo *root)
 	Query	   *parse = root->parse;
 	List	   *clauses = parse->groupClause != NIL ? parse->groupClause : parse->distinctClause;
 	double		memory = get_hash_memory_limit();
+	double		one = 1;		/* as many as the column with most values has */
 	double		least = 1;
 	double		most = 1;
 	double		least_bytes = GROUP_BYTES;
@@ -141,6 +150,7 @@ ws_groups_unknown(PlannerInfo *root)
 
 		if (is_unknown(root, expr, &values))
 			return true;
+		one = Max(one, values);
 		if (!is_of_chosen_rows(root, expr))
 			least = Max(least, values);
 		most *= values;
@@ -148,7 +158,7 @@ ws_groups_unknown(PlannerInfo *root)
 	}
 	add_kept(root, &least_bytes, &most_bytes);
 	if (combined)
-		most = least;
+		most = one;
 	/* a table of the most of them would not fit, and one of the least would */
 	return least * least_bytes <= memory && most * most_bytes > memory;
 }
