@@ -182,8 +182,10 @@ ws_unique_input(Path *path)
 
 /* 19 takes it for granted that the first columns of a table that are NOT NULL are not null. */
 #if PG_VERSION_NUM >= 190000
+#define WS_SLOTS_TRUST_NOT_NULL		true
 #define ws_slot_read_nulls(slot)	((slot)->tts_first_nonguaranteed = 0)
 #else
+#define WS_SLOTS_TRUST_NOT_NULL		false
 #define ws_slot_read_nulls(slot)	((void) (slot))
 #endif
 

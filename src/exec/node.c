@@ -101,7 +101,8 @@ begin_sort(CustomScanState *node, EState *estate, int eflags)
 		compile_no_deforming(estate, node->ss.ss_currentRelation);
 	/* The input is read once, forward. */
 	outerPlanState(node) = ExecInitNode(outerPlan(cscan), estate, eflags & ~access);
-	(void) read_nulls(outerPlanState(node), NULL);
+	if (WS_SLOTS_TRUST_NOT_NULL)
+		(void) read_nulls(outerPlanState(node), NULL);
 
 	if (cscan->scan.scanrelid > 0)
 	{

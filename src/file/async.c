@@ -41,7 +41,7 @@
 #define BATCH		(WS_DEPTH / 4)
 
 /*
- * Queues of a kind that nobody is using, at most so many.  Making one and ending it takes 10 ms, and each has
+ * Queues of a kind that nobody is using, at most so many.  Ending one takes 10 ms, and each has
  * operations of libaio that the whole machine has 65,536 of: sessions of a pool keep it as long as they live.
  */
 #define MOST_IDLE	1

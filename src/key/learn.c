@@ -83,8 +83,8 @@ may_have_codes(const WsKeyColumn *col)
 
 /*
  * Has no column codes behind others that tell rows apart.  Their values are hardly ever compared, and finding
- * the place of one that is new takes comparisons: of a domain over citext behind an int4 that was unique, two
- * thirds of the sort (docs/decisions/47-codes-of-few-values.md).
+ * the place of one that is new takes comparisons: of citext behind an int4 that was unique, most of the sort
+ * (docs/decisions/47-codes-of-few-values.md).
  */
 static void
 leave_needless(const WsLearning *l)

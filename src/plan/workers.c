@@ -2,9 +2,9 @@
  * workers.c - one sort in the leader, or one in each parallel worker.
  *
  * Core decides that by parallel_tuple_cost, which is charged for a row of any width, and by the costs of what
- * a scan evaluates, which are next to nothing for most functions.  Handing over a row of 1 kB takes four
- * times as long as one of 50 bytes; a regular expression, or a function of text, takes as long as the sort
- * (docs/decisions/30-cost-model.md).
+ * a scan evaluates, which are next to nothing for most functions.  Handing over a row of 1 kB takes
+ * several times as long as one of 50 bytes; a regular expression, or a function of text, takes as long as the
+ * sort (docs/decisions/30-cost-model.md).
  *-------------------------------------------------------------------------
  */
 #include "plan/plan.h"
