@@ -177,7 +177,7 @@ use_buffer(void *arg, Buffer buffer)
  */
 
 /* Asks the CPU for page headers and line pointers of rows. */
-static inline void
+static pg_attribute_always_inline void
 prefetch_pointers(const WsHeap *h, const char *page, Size from, Size end)
 {
 	__builtin_prefetch(page);
@@ -186,7 +186,7 @@ prefetch_pointers(const WsHeap *h, const char *page, Size from, Size end)
 						   (ws_row_offset(h->order[from]) - 1) * sizeof(ItemIdData));
 }
 
-static inline void
+static pg_attribute_always_inline void
 prefetch_rows(const WsHeap *h, const char *page, Size from, Size end)
 {
 	for (; from < end; from++)
