@@ -18,6 +18,8 @@ typedef struct WsInput
 	PlanState  *outer;
 	ScanState  *scan;			/* the same, if it is a scan read by pages, or NULL */
 	struct HeapScanDescData *page;	/* its descriptor, with a page to be read, or NULL */
+	AttrNumber *columns;		/* that the scan's projection takes, or NULL; 0 and less: the TID */
+	AttrNumber	last_column;	/* the greatest of them */
 	struct WsPrefetch *prefetch;	/* for hash joins, or NULL */
 } WsInput;
 

@@ -9,6 +9,9 @@
  * taken from the scan's own list, into its own slot, as heap_getnextslot and
  * ExecScan would.
  *
+ * Where the scan's projection takes columns and evaluates nothing, as TID and key of a row that stays in its
+ * table, they are taken without the interpreter of expressions.
+ *
  * Not for scans that are rechecked by EvalPlanQual, other table access methods,
  * snapshots that do not allow pages at a time, and, when EXPLAIN ANALYZE counts,
  * scans that evaluate something: that is to be their time, not the sort's.  Nor while wiscsort.advise()
@@ -29,6 +32,33 @@
 bool		ws_input_by_rows = false;
 
 /*
+ * The columns of its row, or the TID, that a scan's projection takes; NULL if it evaluates something.
+ */
+static AttrNumber *
+columns_taken(const PlanState *outer, AttrNumber *last)
+{
+	List	   *tlist = outer->plan->targetlist;
+	AttrNumber *columns = palloc(list_length(tlist) * sizeof(AttrNumber));
+	ListCell   *lc;
+
+	*last = 0;
+	foreach(lc, tlist)
+	{
+		const Var  *var = (const Var *) lfirst_node(TargetEntry, lc)->expr;
+
+		if (!IsA(var, Var) || var->varno != (int) ((const Scan *) outer->plan)->scanrelid ||
+			(var->varattno <= 0 && var->varattno != SelfItemPointerAttributeNumber))
+		{
+			pfree(columns);
+			return NULL;
+		}
+		columns[foreach_current_index(lc)] = var->varattno;
+		*last = Max(*last, var->varattno);
+	}
+	return columns;
+}
+
+/*
  * Prepares reading `outer` to its end.  The input is the caller's memory; what
  * it needs besides is in CurrentMemoryContext.
  */
@@ -40,7 +70,11 @@ ws_input_begin(WsInput *input, PlanState *outer)
 	if (!ws_input_by_rows && ws_scans_pages(outer) &&
 		(outer->instrument == NULL ||
 		 (outer->qual == NULL && outer->ps_ProjInfo == NULL)))
+	{
 		input->scan = (ScanState *) outer;
+		if (outer->ps_ProjInfo != NULL)
+			input->columns = columns_taken(outer, &input->last_column);
+	}
 	else if (ws_prefetch_joins)
 		input->prefetch = ws_prefetch_create(outer);
 }
@@ -83,6 +117,25 @@ take_row(HeapScanDesc page, int index, TupleTableSlot *slot)
 	slot->tts_tid = tuple->t_self;
 }
 
+/* The columns of a row, in the slot of the scan's projection. */
+static inline TupleTableSlot *
+take_columns(const WsInput *input, TupleTableSlot *row)
+{
+	TupleTableSlot *slot = input->outer->ps_ProjInfo->pi_state.resultslot;
+	int			n = slot->tts_tupleDescriptor->natts;
+
+	ExecClearTuple(slot);
+	slot_getsomeattrs(row, input->last_column);
+	for (int i = 0; i < n; i++)
+	{
+		int			column = input->columns[i];
+
+		slot->tts_isnull[i] = column > 0 && row->tts_isnull[column - 1];
+		slot->tts_values[i] = column > 0 ? row->tts_values[column - 1] : PointerGetDatum(&row->tts_tid);
+	}
+	return ExecStoreVirtualTuple(slot);
+}
+
 /*
  * The next row of the outer plan, or NULL at its end.  It is valid until the
  * next call.  Raises what the plan raises.
@@ -102,16 +155,18 @@ ws_input_next(WsInput *input)
 			break;				/* an expression has made it a copy */
 
 		take_row(page, page->rs_cindex + 1, slot);
-		if (outer->qual != NULL || outer->ps_ProjInfo != NULL)
+		if (outer->qual != NULL || (outer->ps_ProjInfo != NULL && input->columns == NULL))
 		{
 			CHECK_FOR_INTERRUPTS();	/* who knows how long it takes */
 			ResetExprContext(econtext);
 			econtext->ecxt_scantuple = slot;
 			if (outer->qual != NULL && !ExecQual(outer->qual, econtext))
 				continue;
-			if (outer->ps_ProjInfo != NULL)
+			if (outer->ps_ProjInfo != NULL && input->columns == NULL)
 				slot = ExecProject(outer->ps_ProjInfo);
 		}
+		if (input->columns != NULL)
+			slot = take_columns(input, slot);
 		if (outer->instrument != NULL)
 			outer->instrument->tuplecount += 1;
 		return slot;

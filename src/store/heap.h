@@ -20,6 +20,7 @@
 typedef struct WsDirect WsDirect;
 
 #define WS_DIRECT_BLOCKS	32	/* locked together at most */
+#define WS_HEAP_TOUCHED		256 /* touched together */
 
 typedef struct WsDirectBlock
 {
@@ -268,7 +269,8 @@ typedef struct WsHeap
 	WsTeam	   *team;			/* fetches blocks */
 	bool		team_fetch;		/* both fetch this window, as far as processors allow */
 	WsDirectBlock *touching;	/* WS_HEAP_TOUCHED blocks, touched together */
-	int			groups;			/* lock groups, of WS_DIRECT_BLOCKS of these */
+	int			groups;			/* lock groups, of WS_DIRECT_BLOCKS of these at most */
+	int			in_group[WS_HEAP_TOUCHED / WS_DIRECT_BLOCKS];	/* blocks of each */
 	WsDirectBlock *blocks;		/* one, whose blocks are fetched together */
 	int			nblocks;
 	Size		touched;		/* bytes of the region that have their pages */
@@ -280,7 +282,6 @@ typedef struct WsHeap
 } WsHeap;
 
 /* ---- heap_fetch.c ---- */
-#define WS_HEAP_TOUCHED	256		/* blocks touched together */
 #define WS_NO_ROOM			((uint32) 1 << 31)	/* of `where`: the rest is an entry's number */
 /* In a row in the arena: its pointer, and its length below that. */
 #define WS_ROW_FRONT		(UNSTORED - sizeof(uint64))

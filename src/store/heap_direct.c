@@ -530,12 +530,18 @@ ws_direct_lock(WsDirect *d, WsDirectBlock *blocks, int n)
 void
 ws_direct_unlock(WsDirect *d, const WsDirectBlock *blocks, int n)
 {
-	for (int i = 0; i < n; i++)
+	/* the last one taken is the first one that LWLockRelease looks at */
+	for (int i = n - 1; i >= 0; i--)
 		if (blocks[i].buffer >= 0 && blocks[i].page != NULL)
 			ws_buffer_unshare(GetBufferDescriptor(blocks[i].buffer));
-	for (int i = 0; i < (int) lengthof(d->held); i++)
-		for (; d->held[i] != 0; d->held[i] &= d->held[i] - 1)
-			LWLockRelease(partition_lock(i * 64 + pg_rightmost_one_pos64(d->held[i])));
+	for (int i = (int) lengthof(d->held) - 1; i >= 0; i--)
+		while (d->held[i] != 0)
+		{
+			int			last = pg_leftmost_one_pos64(d->held[i]);
+
+			LWLockRelease(partition_lock(i * 64 + last));
+			d->held[i] &= ~(UINT64CONST(1) << last);
+		}
 }
 
 /* Raises the error of a page that a helper could not read. */

@@ -28,10 +28,10 @@
 
 #include "miscadmin.h"
 
-#define GROUP_ROWS		128		/* rows fetched under the same locks, about */
+#define GROUP_ROWS		256		/* rows fetched under the same locks, about */
 #define BATCH_GROUPS		(WS_HEAP_TOUCHED / WS_DIRECT_BLOCKS)
 #define ROWS_AHEAD		512		/* bytes of the arena, for whose lines the CPU is asked early */
-#define ITEM_BLOCKS		8		/* of a lock group, copied by the same thread */
+#define COPY_ITEMS		4		/* parts of a lock group, each copied by one thread */
 
 /*
  * Puts a row where its header is going to be, `to`, as in the spool without the fields that only
@@ -222,8 +222,13 @@ touch_batch(void *arg, int item, int side)
 	WsHeap	   *h = arg;
 	int			group = item < h->groups ? item : 2 * h->groups - 1 - item;
 
-	touch_rows(h, h->touching + group * WS_DIRECT_BLOCKS + (item < h->groups ? 0 : WS_DIRECT_BLOCKS / 2),
-			   WS_DIRECT_BLOCKS / 2);
+	int			half = (h->in_group[group] + 1) / 2;
+	WsDirectBlock *blocks = h->touching + group * WS_DIRECT_BLOCKS;
+
+	if (item < h->groups)
+		touch_rows(h, blocks, half);
+	else
+		touch_rows(h, blocks + half, h->in_group[group] - half);
 }
 
 /* The same for blocks that turn out to be in other buffers than they have been touched in. */
@@ -244,8 +249,9 @@ copy_blocks(void *arg, int item, int side)
 {
 	WsHeap	   *h = arg;
 	WsHeapSide *s = &h->sides[side];
-	WsDirectBlock *blocks = h->blocks + item * ITEM_BLOCKS;
-	int			n = Min(h->nblocks - item * ITEM_BLOCKS, ITEM_BLOCKS);
+	int			share = (h->nblocks + COPY_ITEMS - 1) / COPY_ITEMS;
+	WsDirectBlock *blocks = h->blocks + item * share;
+	int			n = Min(h->nblocks - item * share, share);
 
 	prefetch_buffers(h, blocks, n);
 	for (int i = 0; i < n; i++)
@@ -276,7 +282,7 @@ fetch_directly(WsHeap *h, bool last)
 	int			left = 0;
 
 	present = ws_direct_lock(h->direct, blocks, h->nblocks);
-	complete = ws_team_run(h->team, copy_blocks, h, (h->nblocks + ITEM_BLOCKS - 1) / ITEM_BLOCKS);
+	complete = ws_team_run(h->team, copy_blocks, h, Min(h->nblocks, COPY_ITEMS));
 	ws_direct_unlock(h->direct, blocks, h->nblocks);
 	if (unlikely(!complete))
 		ws_direct_failed(h->direct);
@@ -366,8 +372,6 @@ ws_heap_fetch(WsHeap *h)
 	}
 	for (Size next = 0; next < h->rows;)
 	{
-		int			n[BATCH_GROUPS];
-
 		CHECK_FOR_INTERRUPTS();
 		if (h->team_fetch)
 			ws_team_call(h->team);
@@ -377,15 +381,13 @@ ws_heap_fetch(WsHeap *h)
 			WsDirectBlock *b = h->touching + group * WS_DIRECT_BLOCKS;
 			Size		limit = Min(h->rows, next + GROUP_ROWS);
 
-			for (n[group] = 0; next < limit && n[group] < WS_DIRECT_BLOCKS; n[group]++, b++)
+			for (h->in_group[group] = 0; next < limit && h->in_group[group] < WS_DIRECT_BLOCKS; h->in_group[group]++, b++)
 			{
 				b->block = ws_row_block(h->order[next]);
 				b->from = next;
 				b->end = next = block_end(h, next);
 			}
-			for (int i = n[group]; i < WS_DIRECT_BLOCKS; i++)
-				b[i - n[group]].page = b[i - n[group]].near = NULL;
-			ws_direct_recall(h->direct, h->touching + group * WS_DIRECT_BLOCKS, n[group],
+			ws_direct_recall(h->direct, h->touching + group * WS_DIRECT_BLOCKS, h->in_group[group],
 							 !h->resident);
 		}
 		if ((!h->resident || h->remembers) &&
@@ -394,7 +396,7 @@ ws_heap_fetch(WsHeap *h)
 		for (int group = 0; group < h->groups; group++)
 		{
 			h->blocks = h->touching + group * WS_DIRECT_BLOCKS;
-			h->nblocks = n[group];
+			h->nblocks = h->in_group[group];
 			fetch_group(h);
 		}
 	}
