@@ -33,17 +33,35 @@ extern double ws_share_read(PlanState *node, int64 rows);
 struct WsSortState;
 extern double ws_foresee_output(const struct WsSortState *state);
 
+/* ---- top.c: rows in memory ---- */
+typedef struct WsTop WsTop;
+
+extern WsTop *ws_top_create(TupleDesc desc, const AttrNumber *attnos, const WsRequest *request);
+extern void ws_top_put(WsTop *top, TupleTableSlot *slot);
+extern void ws_top_sort(WsTop *top);
+extern void ws_top_bound(WsTop *top, int64 bound);
+extern bool ws_top_is_bounded(const WsTop *top);
+extern MemoryContext ws_top_context(const WsTop *top);
+extern Size ws_top_bytes(const WsTop *top);
+extern int64 ws_top_rows(const WsTop *top);
+extern HeapTuple ws_top_row(const WsTop *top, int64 number);
+extern void ws_top_end(WsTop *top);
+
 /* ---- few.c: few rows ---- */
 typedef struct WsFew WsFew;
 
-extern WsFew *ws_few_create(PlanState *input, Relation rel);
+extern WsFew *ws_few_create(PlanState *input, Relation rel, const WsRequest *request);
 extern bool ws_few_read(WsFew *few, PlanState *input, WsTrack *track);
-extern int	ws_few_rows(const WsFew *few);
+extern void ws_few_bound(WsFew *few);
+extern MemoryContext ws_few_context(const WsFew *few);
+extern bool ws_few_put(WsFew *few, TupleTableSlot *slot);
+extern int64 ws_few_rows(const WsFew *few);
 extern int64 ws_few_bytes(const WsFew *few);
-extern TupleTableSlot *ws_few_row(WsFew *few, int number);
-extern void ws_few_sort(WsFew *few, const WsRequest *request);
+extern TupleTableSlot *ws_few_row(WsFew *few, int64 number);
+extern void ws_few_sort(WsFew *few);
 extern bool ws_few_sorted(const WsFew *few);
-extern bool ws_few_get(WsFew *few, bool forward, TupleTableSlot *slot, Relation rel, Snapshot snapshot);
+extern bool ws_few_bounded(const WsFew *few);
+extern bool ws_few_get(WsFew *few, bool forward, TupleTableSlot *slot);
 extern int64 ws_few_position(const WsFew *few);
 extern void ws_few_mark(WsFew *few);
 extern void ws_few_restore(WsFew *few);

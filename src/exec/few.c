@@ -1,82 +1,88 @@
 /*-------------------------------------------------------------------------
- * few.c - sorts of so few rows that to prepare a large one would take longer than to sort them.
+ * few.c - sorts of few rows, in memory, and by comparison functions.
  *
  * The planner may expect thousands of rows where ten come: of an expression without statistics, of a value
  * that is rarer than the average.  A statement of a tenth of a millisecond then took six times as long, for
  * memory that is mapped and unmapped, a look at what the system has left, windows of the table
  * (docs/decisions/56-few-rows.md).  So the first rows are kept as they come.  If the input ends with them,
- * PostgreSQL's own sort orders them in memory, and rows that stayed in their table are fetched one by one.
- * Otherwise the large sort gets them first.
+ * they are sorted so.  Otherwise the large sort gets them first.  A sort that is done again may be done often:
+ * there more rows are few.
  *
- * Memory: FEW_BYTES and a row, twice while they are sorted; of the node, and reset for each sort.
- * Errors: those of comparing and detoasting.
+ * Of a LIMIT, the number may only be known now, and be small: then those rows are few that it asks for, out of
+ * all.  No file is written, in whatever order they come.  If they are wider than was planned, so that they do
+ * not fit work_mem, the large sort gets them.
+ *
+ * Rows that a large sort leaves in their table are copied out of it here, when the scan has them: the input's
+ * own rows are only their places and keys.
+ *
+ * Memory: AGAIN_BYTES and a row, or work_mem; of the node, and reset for each sort.  Errors: those of top.c.
  *-------------------------------------------------------------------------
  */
 #include "exec/exec.h"
 
-#include "access/tableam.h"
+#include "access/htup_details.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
-#include "store/heap.h"
-#include "utils/memutils.h"
 #include "utils/rel.h"
-#include "utils/tuplesort.h"
 
 /* So many rows, or bytes of them, are few. */
 #define FEW_ROWS		512
 #define FEW_BYTES		((Size) 256 * 1024)
 
-/* Of work_mem, what the kept rows have: PostgreSQL's sort is to have its copies in memory. */
+/* The same of a sort that is done again. */
+#define AGAIN_ROWS		4096
+#define AGAIN_BYTES		((Size) 1024 * 1024)
+
+/* Of work_mem, what the kept rows have. */
 #define MEMORY_SHARE	4
 
 struct WsFew
 {
-	MemoryContext context;		/* of what follows, but for the slots */
-	TupleTableSlot *slot;		/* of the input's rows */
-	TupleTableSlot *found;		/* of the table's, or NULL */
-	int			most;
-	MinimalTuple *rows;			/* as they came */
-	int			room;
-	int			nrows;
-	Size		bytes;
-	Tuplesortstate *sort;		/* NULL: they are not all */
+	const WsRequest *request;
+	TupleTableSlot *slot;		/* of the input's rows: made of one that is kept */
+	TupleTableSlot **row;		/* where a row is that is to be kept */
+	TupleDesc	desc;			/* of those */
+	bool		in_table;		/* they are the table's */
+	WsTop	   *top;
+	int			most;			/* rows and bytes that are few */
+	Size		most_bytes;
+	bool		sorted;
 	int64		position;		/* rows handed out */
 	int64		marked;
+	bool		at_end;			/* behind the last one */
 };
 
 /*
- * Prepares for the few rows of a node's sorts of `input`, whose rows stay in `rel`, or NULL, in
+ * Prepares for the few rows of a node's sorts of `input`, as `r` asks for, whose rows stay in `rel`, or NULL, in
  * CurrentMemoryContext, which is the query's.  NULL, if they are to be sorted as many are.
  */
 WsFew *
-ws_few_create(PlanState *input, Relation rel)
+ws_few_create(PlanState *input, Relation rel, const WsRequest *r)
 {
-	EState	   *estate = input->state;
 	int			most = ws_debug_few >= 0 ? ws_debug_few : ws_debug_force ? 0 : FEW_ROWS;
 	WsFew	   *few;
 
 	if (most == 0)
 		return NULL;
 	few = palloc0(sizeof(WsFew));
+	few->request = r;
 	few->most = most;
-	few->context = AllocSetContextCreate(CurrentMemoryContext, "WiscSort few rows", ALLOCSET_DEFAULT_SIZES);
-	few->slot = ExecInitExtraTupleSlot(estate, ExecGetResultType(input), &TTSOpsMinimalTuple);
-	if (rel != NULL)
-		few->found = ExecInitExtraTupleSlot(estate, RelationGetDescr(rel), table_slot_callbacks(rel));
+	few->most_bytes = FEW_BYTES;
+	few->in_table = rel != NULL;
+	few->desc = rel != NULL ? RelationGetDescr(rel) : ExecGetResultType(input);
+	few->slot = ExecInitExtraTupleSlot(input->state, ExecGetResultType(input),
+									   rel != NULL ? &TTSOpsVirtual : &TTSOpsHeapTuple);
+	/* the projection of the table's scan, which made the input's row, has it */
+	few->row = rel != NULL ? &input->ps_ExprContext->ecxt_scantuple : NULL;
+	few->top = ws_top_create(few->desc, rel != NULL ? r->columns : r->attnos, r);
 	return few;
 }
 
-static void
+/* Keeps the input's row in `slot`, or the table's that it was made of. */
+static inline void
 keep(WsFew *few, TupleTableSlot *slot)
 {
-	if (few->nrows == few->room)
-	{
-		few->room = few->room == 0 ? 16 : few->room * 2;
-		few->rows = few->rows == NULL ? palloc(few->room * sizeof(MinimalTuple)) :
-			repalloc(few->rows, few->room * sizeof(MinimalTuple));
-	}
-	few->rows[few->nrows] = ExecCopySlotMinimalTuple(slot);
-	few->bytes += few->rows[few->nrows++]->t_len;
+	ws_top_put(few->top, few->in_table ? *few->row : slot);
 }
 
 /* Reads the first rows of `input`, and keeps them, watched by `track`.  True if there are no more. */
@@ -84,106 +90,125 @@ bool
 ws_few_read(WsFew *few, PlanState *input, WsTrack *track)
 {
 	WsFigures  *figures = ws_track_watch(track)->figures;
-	Size		most = Min(FEW_BYTES, (Size) work_mem * 1024 / MEMORY_SHARE);
-	MemoryContext old = CurrentMemoryContext;
+	Size		most = Min(few->most_bytes, (Size) work_mem * 1024 / MEMORY_SHARE);
 
-	while (few->nrows < few->most && few->bytes < most)
+	while (ws_top_rows(few->top) < few->most && ws_top_bytes(few->top) < most)
 	{
 		TupleTableSlot *slot = ExecProcNode(input);
 
 		CHECK_FOR_INTERRUPTS();
 		if (TupIsNull(slot))
 			return true;
-		MemoryContextSwitchTo(few->context);
 		keep(few, slot);
-		MemoryContextSwitchTo(old);
-		if (few->nrows == 1)
+		if (ws_top_rows(few->top) == 1)
 			ws_track_first_row(track);
-		figures->rows_in = few->nrows;
-		figures->memory = (int64) few->bytes;
+		figures->rows_in = ws_top_rows(few->top);
+		figures->memory = (int64) ws_top_bytes(few->top);
 	}
 	return false;
 }
 
+/* From now on only those rows are kept that the request's LIMIT asks for, and ws_few_put gets the others. */
+void
+ws_few_bound(WsFew *few)
+{
+	ws_top_bound(few->top, (int64) few->request->wanted);
+}
+
+/* The memory context that is reset with the rows. */
+MemoryContext
+ws_few_context(const WsFew *few)
+{
+	return ws_top_context(few->top);
+}
+
+/* Takes another row of the input.  False if the kept ones do not fit work_mem any more. */
+bool
+ws_few_put(WsFew *few, TupleTableSlot *slot)
+{
+	keep(few, slot);
+	return ws_top_bytes(few->top) <= (Size) work_mem * 1024;
+}
+
 /* How many rows are kept. */
-int
+int64
 ws_few_rows(const WsFew *few)
 {
-	return few->nrows;
+	return ws_top_rows(few->top);
 }
 
 /* Bytes of memory that they have, about. */
 int64
 ws_few_bytes(const WsFew *few)
 {
-	return (int64) MemoryContextMemAllocated(few->context, true);
+	return (int64) ws_top_bytes(few->top);
 }
 
-/* One of the kept rows, valid until the next call. */
+/* One of the kept rows as the input had it, valid until the next call. */
 TupleTableSlot *
-ws_few_row(WsFew *few, int number)
+ws_few_row(WsFew *few, int64 number)
 {
-	return ExecStoreMinimalTuple(few->rows[number], few->slot, false);
+	HeapTuple	row = ws_top_row(few->top, number);
+	const WsRequest *r = few->request;
+
+	if (!few->in_table)
+		return ExecStoreHeapTuple(row, few->slot, false);
+	ExecClearTuple(few->slot);
+	few->slot->tts_values[0] = PointerGetDatum(&row->t_self);
+	few->slot->tts_isnull[0] = false;
+	for (int i = 0; i < r->ncols; i++)
+		few->slot->tts_values[r->attnos[i] - 1] = heap_getattr(row, r->columns[i], few->desc,
+															   &few->slot->tts_isnull[r->attnos[i] - 1]);
+	return ExecStoreVirtualTuple(few->slot);
 }
 
-/* Sorts them. */
+/* Sorts the rows that are kept. */
 void
-ws_few_sort(WsFew *few, const WsRequest *r)
+ws_few_sort(WsFew *few)
 {
-	MemoryContext old = MemoryContextSwitchTo(few->context);
-
-	few->sort = tuplesort_begin_heap(few->slot->tts_tupleDescriptor, r->ncols, r->attnos, r->sortops,
-									 r->collations, r->nulls_first, work_mem, NULL,
-									 r->random_access ? TUPLESORT_RANDOMACCESS : TUPLESORT_NONE);
-	for (int i = 0; i < few->nrows; i++)
-		tuplesort_puttupleslot(few->sort, ws_few_row(few, i));
-	tuplesort_performsort(few->sort);
+	ws_top_sort(few->top);
+	few->sorted = true;
 	few->position = few->marked = 0;
-	MemoryContextSwitchTo(old);
+	few->at_end = false;
 }
 
 /* Have they been sorted? */
 bool
 ws_few_sorted(const WsFew *few)
 {
-	return few != NULL && few->sort != NULL;
+	return few != NULL && few->sorted;
+}
+
+/* Are there perhaps more rows than a LIMIT has asked for? */
+bool
+ws_few_bounded(const WsFew *few)
+{
+	return ws_top_is_bounded(few->top);
 }
 
 /*
- * Has `slot` be the row of the table that the input's row in few->slot names, as `snapshot` sees it.  It is
- * copied: a cursor may be open for long, and a page that is pinned keeps VACUUM waiting.
+ * Puts the next row, or the one before, into `slot`, as ws_sort_get.  Behind the last one, the one before is the
+ * last.
  */
-static void
-fetch(WsFew *few, TupleTableSlot *slot, Relation rel, Snapshot snapshot)
-{
-	bool		isnull;
-	ItemPointer tid = (ItemPointer) DatumGetPointer(slot_getattr(few->slot, 1, &isnull));
-
-	if (isnull || !ItemPointerIsValid(tid))
-		elog(ERROR, "a row of table \"%s\" has come without its place", RelationGetRelationName(rel));
-	if (!table_tuple_fetch_row_version(rel, tid, snapshot, few->found))
-		ws_heap_bad_pointer(rel, ws_tid_pointer(tid));
-	ExecCopySlot(slot, few->found);
-	ExecClearTuple(few->found);
-}
-
-/* Puts the next row, or the one before, into `slot`, as ws_sort_get; `rel` has it, or NULL. */
 bool
-ws_few_get(WsFew *few, bool forward, TupleTableSlot *slot, Relation rel, Snapshot snapshot)
+ws_few_get(WsFew *few, bool forward, TupleTableSlot *slot)
 {
-	if (!tuplesort_gettupleslot(few->sort, forward, false, few->slot, NULL))
+	int64		rows = ws_top_rows(few->top);
+
+	if (forward)
 	{
-		if (forward)
-			few->position = few->nrows;
-		else
-			few->position = 0;
-		return false;
+		few->at_end = few->position == rows;
+		if (few->at_end)
+			return false;
+		few->position++;
 	}
-	few->position += forward ? 1 : -1;
-	if (rel != NULL)
-		fetch(few, slot, rel, snapshot);
-	else
-		ExecCopySlot(slot, few->slot);
+	else if (few->at_end)
+		few->at_end = false;
+	else if (few->position > 0)
+		few->position--;
+	if (few->position == 0)
+		return false;
+	ExecForceStoreHeapTuple(ws_top_row(few->top, few->position - 1), slot, false);
 	return true;
 }
 
@@ -197,22 +222,21 @@ ws_few_position(const WsFew *few)
 void
 ws_few_mark(WsFew *few)
 {
-	tuplesort_markpos(few->sort);
 	few->marked = few->position;
 }
 
 void
 ws_few_restore(WsFew *few)
 {
-	tuplesort_restorepos(few->sort);
 	few->position = few->marked;
+	few->at_end = false;
 }
 
 void
 ws_few_rewind(WsFew *few)
 {
-	tuplesort_rescan(few->sort);
 	few->position = 0;
+	few->at_end = false;
 }
 
 /* Forgets the rows. */
@@ -220,13 +244,8 @@ void
 ws_few_end(WsFew *few)
 {
 	ExecClearTuple(few->slot);
-	if (few->found != NULL)
-		ExecClearTuple(few->found);
-	if (few->sort != NULL)
-		tuplesort_end(few->sort);
-	MemoryContextReset(few->context);
-	few->sort = NULL;
-	few->rows = NULL;
-	few->room = few->nrows = 0;
-	few->bytes = 0;
+	ws_top_end(few->top);
+	few->sorted = false;
+	few->most = ws_debug_few >= 0 ? ws_debug_few : AGAIN_ROWS;
+	few->most_bytes = AGAIN_BYTES;
 }

@@ -124,6 +124,7 @@ take_columns(const WsInput *input, TupleTableSlot *row)
 	TupleTableSlot *slot = input->outer->ps_ProjInfo->pi_state.resultslot;
 	int			n = slot->tts_tupleDescriptor->natts;
 
+	input->outer->ps_ExprContext->ecxt_scantuple = row;
 	ExecClearTuple(slot);
 	slot_getsomeattrs(row, input->last_column);
 	for (int i = 0; i < n; i++)

@@ -180,39 +180,104 @@ rows_wanted(WsSortState *state)
 	return (uint64) limit;
 }
 
-/* Sets the figures that are not counted, if it is time; *looked is when that was. */
-static void
-look(WsFigures *figures, const WsSort *sort, PlanState *outer, TimestampTz *looked)
+/* Is it time to set the figures that are not counted?  *looked is when that was last. */
+static bool
+is_time(WsFigures *figures, TimestampTz *looked)
 {
 	TimestampTz now = GetCurrentTimestamp();
 
 	if (*looked == 0)
 		*looked = now;
 	if (figures->rows_in % WS_LOOK_ROWS != 0 && now - *looked < WS_LOOK_US)
-		return;
+		return false;
 	*looked = now;
-	figures->memory = ws_sort_memory(sort);
-	figures->share_read = ws_share_read(outer, figures->rows_in);
-	figures->looked_at = now;
+	return true;
 }
 
-/* The few rows that are all are sorted. */
+/* Sets them; rows have `memory` bytes. */
 static void
-sort_few(WsSortState *state)
+look(WsSortState *state, int64 memory, TimestampTz now)
+{
+	state->figures->memory = memory;
+	state->figures->share_read = ws_share_read(outerPlanState(state), state->figures->rows_in);
+	state->figures->looked_at = now;
+}
+
+/* The few rows that are kept have been sorted, of all that the input had. */
+static void
+have_few(WsSortState *state)
 {
 	WsSortStats *stats = &state->stats;
 
 	memset(stats, 0, sizeof(WsSortStats));
-	state->figures->rows_in = stats->runs.entries = ws_few_rows(state->few);
-	state->request->memory = (Size) work_mem * 1024;
-	ws_track_stage(state->track, WS_STAGE_SORT);
-	ws_few_sort(state->few, state->request);
+	stats->runs.entries = ws_few_rows(state->few);
+	if (ws_few_bounded(state->few))
+	{
+		stats->wanted = state->request->wanted;
+		stats->passed = state->figures->rows_in - stats->runs.entries;
+	}
 	stats->memory = state->figures->memory = ws_few_bytes(state->few);
 	stats->entry_bytes = sizeof(WsEntry);
 	stats->few = true;
 	state->has_stats = true;
 	state->store = "few rows";
 	ws_track_stage(state->track, WS_STAGE_OUTPUT);
+}
+
+/* The few rows that are all are sorted. */
+static void
+sort_few(WsSortState *state)
+{
+	state->figures->rows_in = ws_few_rows(state->few);
+	ws_track_stage(state->track, WS_STAGE_SORT);
+	ws_few_sort(state->few);
+	have_few(state);
+}
+
+/* Would the rows that a LIMIT asks for fit work_mem, as PostgreSQL sorts, for all that the planner knew? */
+static bool
+bound_fits(const WsSortState *state)
+{
+	int			width = Max(state->request->width, state->css.ss.ps.plan->plan_width);
+
+	return state->request->wanted > 0 && (double) state->request->wanted *
+		(MAXALIGN(width) + MAXALIGN(SizeofHeapTupleHeader)) <= work_mem * 1024.0;
+}
+
+/*
+ * Sorts the rows that a LIMIT asks for, out of those that are kept, and all others.  False if they do not fit
+ * work_mem: what is kept then has what has come of them.
+ */
+static bool
+sort_bounded(WsSortState *state)
+{
+	PlanState  *outer = outerPlanState(state);
+	WsFigures  *figures = state->figures;
+	TimestampTz looked = 0;
+	TupleTableSlot *slot;
+	WsInput		input;
+	MemoryContext old;
+	bool		fit = true;
+
+	figures->rows_in = ws_few_rows(state->few);
+	ws_few_bound(state->few);
+	old = MemoryContextSwitchTo(ws_few_context(state->few));
+	ws_input_begin(&input, outer);
+	MemoryContextSwitchTo(old);
+	while (fit && (slot = ws_input_next(&input)) != NULL)
+	{
+		fit = ws_few_put(state->few, slot);
+		if (unlikely(++figures->rows_in % WS_CLOCK_ROWS == 0) && is_time(figures, &looked))
+			look(state, ws_few_bytes(state->few), looked);
+	}
+	if (!fit)
+		return false;
+	if (input.prefetch != NULL)
+		state->prefetched = ws_prefetch_count(input.prefetch);
+	ws_track_stage(state->track, WS_STAGE_SORT);
+	ws_few_sort(state->few);
+	have_few(state);
+	return true;
 }
 
 /* Sorts the rows that are kept, and all others of the input. */
@@ -237,9 +302,8 @@ sort_many(WsSortState *state)
 	MemoryContextSwitchTo(old);
 	if (state->few != NULL)
 	{
-		for (int i = 0; i < ws_few_rows(state->few); i++)
+		for (int64 i = 0; i < ws_few_rows(state->few); i++)
 			ws_sort_put(sort, ws_few_row(state->few, i));
-		figures->rows_in = ws_few_rows(state->few);
 		ws_few_end(state->few);
 	}
 	while ((slot = ws_input_next(&input)) != NULL)
@@ -247,8 +311,8 @@ sort_many(WsSortState *state)
 		if (unlikely(figures->rows_in == 0))
 			ws_track_first_row(state->track);
 		ws_sort_put(sort, slot);
-		if (unlikely(++figures->rows_in % WS_CLOCK_ROWS == 0))
-			look(figures, sort, outer, &looked);
+		if (unlikely(++figures->rows_in % WS_CLOCK_ROWS == 0) && is_time(figures, &looked))
+			look(state, ws_sort_memory(sort), looked);
 	}
 	figures->memory = ws_sort_memory(sort);
 	ws_track_stage(state->track, WS_STAGE_SORT);
@@ -277,7 +341,7 @@ sort_input(WsSortState *state)
 	if (first)
 	{
 		watch_sorts(state);
-		state->few = ws_few_create(outer, state->rel);
+		state->few = ws_few_create(outer, state->rel, state->request);
 	}
 	/* of the sort before */
 	state->request->copies = false;
@@ -288,9 +352,10 @@ sort_input(WsSortState *state)
 	ws_track_begin(state->track, state->request);
 	state->figures = state->request->watch->figures;
 	MemoryContextSwitchTo(old);
+	state->request->memory = (Size) work_mem * 1024;
 	if (state->few != NULL && ws_few_read(state->few, outer, state->track))
 		sort_few(state);
-	else
+	else if (state->few == NULL || !bound_fits(state) || !sort_bounded(state))
 		sort_many(state);
 	estate->es_direction = direction;
 }
@@ -309,7 +374,7 @@ get_row(WsSortState *state)
 		show_output(state, ws_sort_position(state->sort));
 		return true;
 	}
-	if (!ws_few_get(state->few, forward, ss->ss_ScanTupleSlot, state->rel, ss->ps.state->es_snapshot))
+	if (!ws_few_get(state->few, forward, ss->ss_ScanTupleSlot))
 		return false;
 	show_output(state, ws_few_position(state->few));
 	return true;
@@ -391,7 +456,8 @@ rescan_sort(CustomScanState *node)
 	forget_result(state);
 	wanted = rows_wanted(state);
 	if (outer->chgParam != NULL || !state->request->random_access ||
-		(state->sort != NULL && sorted > 0 && (wanted == 0 || wanted > sorted)))
+		((state->sort != NULL || ws_few_bounded(state->few)) && sorted > 0 &&
+		 (wanted == 0 || wanted > sorted)))
 	{
 		finish_sort(state);
 		if (outer->chgParam == NULL)

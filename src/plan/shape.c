@@ -447,19 +447,29 @@ ws_keys_alone(const Path *input, List *pathkeys)
 
 /* Sets the costs of `path`, which does what core's `sort` does. */
 static void
-set_costs(PlannerInfo *root, Path *path, const Path *sort, const Path *input, List *pathkeys, WsShape *shape,
-		  Oid tablespace)
+set_costs(PlannerInfo *root, Path *path, const Path *sort, const Path *input, double bound, List *pathkeys,
+		  WsShape *shape, Oid tablespace)
 {
 	WsProfile	profile = profile_of(tablespace);
 	WsCost		c;
 
+	shape->wanted = rows_wanted(bound, input->rows);
 	shape->comparisons = ws_comparison_share(root, pathkeys, input->rows);
 	c = ws_cost(shape, &profile);
 	if (ws_debug_force)
 		c.startup = c.run = 0;
 	path->startup_cost = input->total_cost + c.startup;
 	path->total_cost = path->startup_cost + c.run;
-	if (!ws_debug_force && path->total_cost < sort->total_cost &&
+	if (!ws_debug_force && bound == WS_UNKNOWN_BOUND)
+	{
+		/*
+		 * Beside core's sort alone: what a LIMIT's parameter is worth, core learns from plans for its value.
+		 * A sort that seems to be cheaper than these ends them, and workers' share in reading a few rows.
+		 */
+		path->startup_cost = Max(path->startup_cost, WS_JUST_LESS * sort->startup_cost);
+		path->total_cost = Max(path->total_cost, WS_JUST_LESS * sort->total_cost);
+	}
+	else if (!ws_debug_force && path->total_cost < sort->total_cost &&
 		ws_any_stays_compared(root, pathkeys, input->rows))
 	{
 		/* what is cheaper by its own costs stays so */
@@ -486,8 +496,7 @@ ws_cost_sort(PlannerInfo *root, Path *path, const Path *sort, const Path *input,
 {
 	WsShape		s = spool_shape(root, input, pathkeys);
 
-	s.wanted = rows_wanted(bound, input->rows);
-	set_costs(root, path, sort, input, pathkeys, &s, InvalidOid);
+	set_costs(root, path, sort, input, bound, pathkeys, &s, InvalidOid);
 	return s.spool > s.allowance && s.spool + s.rows * sizeof(WsEntry) > s.memory;
 }
 
@@ -501,8 +510,7 @@ ws_cost_heap_sort(PlannerInfo *root, Path *path, const Path *sort, const Path *i
 {
 	WsShape		s = heap_shape(root, input, pathkeys, ties, rel, relid);
 
-	s.wanted = rows_wanted(bound, input->rows);
-	set_costs(root, path, sort, input, pathkeys, &s, rel->reltablespace);
+	set_costs(root, path, sort, input, bound, pathkeys, &s, rel->reltablespace);
 	/* debug_force says nothing of the store: auto is the spool then */
 	if (ws_debug_force && ws_record_store == WS_STORE_AUTO)
 		path->total_cost += 1.0;

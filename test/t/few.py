@@ -13,10 +13,10 @@ STORES = {'heap': 'SELECT * FROM t WHERE i <= %d ORDER BY k, i', 'spool': 'SELEC
           'keys': 'SELECT k, i FROM t WHERE i <= %d ORDER BY k DESC, i'}
 
 
-def start(cluster):
+def start(cluster, size=2000):
     cur = common.core(cluster)
-    cur.execute("CREATE TABLE t AS SELECT i, hashint4(i) AS k, md5(i::text) AS m, i % 7 AS few,"
-                " CASE WHEN i % 3 > 0 THEN repeat(md5(i::text), i % 9) END AS pad FROM generate_series(1, 2000) i")
+    cur.execute("CREATE TABLE t AS SELECT i, hashint4(i) AS k, md5(i::text) AS m, i %% 7 AS few,"
+                " CASE WHEN i %% 3 > 0 THEN repeat(md5(i::text), i %% 9) END AS pad FROM generate_series(1, %d) i" % size)
     cur.execute("ALTER TABLE t ADD added text DEFAULT 'there'; ALTER TABLE t DROP few")
     cur.execute('VACUUM ANALYZE t')
 
@@ -90,5 +90,58 @@ def again():
         healthy(cluster, 'again')
 
 
+def limits():
+    """LIMITs that are known when the query runs: the rows that they ask for are few, in whatever order all come."""
+    with common.server(max_parallel_workers_per_gather='0', plan_cache_mode='force_generic_plan') as cluster:
+        start(cluster, 20000)
+        core = common.core(cluster)
+        core.execute("CREATE TABLE wide AS SELECT i, repeat(md5(i::text), 60 + i % 40) AS pad FROM generate_series(1, 2000) i;"
+                     " ALTER TABLE wide ALTER pad SET STORAGE PLAIN")
+        orders = ('k, i', 'k DESC, i', 'i', 'i DESC', 'few, m DESC', 'few DESC, pad NULLS FIRST, i', 'few, pad DESC, k')
+        for store in ('heap', 'spool'):
+            cur = session(cluster, **{'wiscsort.debug_few': FEW, 'wiscsort.record_store': store, 'work_mem': '128kB'})
+            core.execute('DEALLOCATE ALL')
+            for number, order in enumerate(orders):
+                text = ('(int8, int8) AS SELECT ctid, * FROM (SELECT ctid, i, k, m, pad, i %% 7 AS few FROM t) t'
+                        ' ORDER BY %s LIMIT $1 OFFSET $2')
+                for c in (cur, core):
+                    c.execute('PREPARE q%d%s' % (number, text % order))
+                for limit, offset in ((0, 0), (1, 0), (5, 2), (FEW, 0), (FEW + 1, 0), (300, 30), (1400, 0), (19900, 300)):
+                    query = 'EXECUTE q%d(%d, %d)' % (number, limit, offset)
+                    equal(rows(cur, query), rows(core, query), '%s: %s, %d rows from %d' % (store, order, limit, offset))
+                plan = explain(cur, 'EXECUTE q%d(5, 2)' % number, ', ANALYZE, TIMING OFF')
+                for wanted in ('Record Store: few rows\n', 'Bound: 7\n', 'Rows Passed Over: 19993\n', 'IndexMap Entries: 7\n',
+                               'Disk: 0 kB\n'):
+                    check(wanted in plan, '%s: %s: %s' % (store, order, wanted.strip()), plan)
+            cur.execute("PREPARE w(int8) AS SELECT * FROM wide ORDER BY i DESC LIMIT $1")
+            equal(rows(cur, 'EXECUTE w(500)'), rows(core, 'SELECT * FROM wide ORDER BY i DESC LIMIT 500'), 'wide rows')
+            cur.execute("PREPARE again(int8) AS SELECT g, s.* FROM generate_series(0, 3) g, LATERAL (SELECT i, m FROM t"
+                        " WHERE i > g ORDER BY m LIMIT $1 + g * 3) s")
+            equal(rows(cur, 'EXECUTE again(4)'), rows(core, "SELECT g, s.* FROM generate_series(0, 3) g, LATERAL (SELECT i, m"
+                       " FROM t WHERE i > g ORDER BY m LIMIT 4 + g * 3) s"), 'limits that grow from sort to sort')
+            cur.execute("SET temp_file_limit = 0; SET wiscsort.record_store = spool")
+            equal(rows(cur, 'EXECUTE q3(5, 0)'), rows(core, 'EXECUTE q3(5, 0)'), 'no temporary file')
+        healthy(cluster, 'limits')
+
+
+def wider():
+    """Rows that a LIMIT asks for, and that are much wider than the planner thinks: the large sort gets them."""
+    with common.server(max_parallel_workers_per_gather='0', plan_cache_mode='force_generic_plan') as cluster:
+        core = common.core(cluster)
+        core.execute("CREATE TABLE w AS SELECT i, hashint4(i) AS k, 'x'::text AS pad FROM generate_series(1, 3000) i; ANALYZE w;"
+                     " ALTER TABLE w ALTER pad SET STORAGE PLAIN, SET (autovacuum_enabled = off);"
+                     " UPDATE w SET pad = repeat(md5(i::text), 30)")
+        for store in ('heap', 'spool'):
+            cur = session(cluster, **{'wiscsort.debug_few': FEW, 'wiscsort.record_store': store, 'work_mem': '64kB'})
+            cur.execute('PREPARE w(int8) AS SELECT * FROM w ORDER BY k, i LIMIT $1')
+            for limit in (10, 200, 1000):
+                equal(rows(cur, 'EXECUTE w(%d)' % limit), rows(core, 'SELECT * FROM w ORDER BY k, i LIMIT %d' % limit),
+                      '%s: %d wide rows' % (store, limit))
+            for limit, found in ((10, True), (200, False)):
+                plan = explain(cur, 'EXECUTE w(%d)' % limit, ', ANALYZE, TIMING OFF')
+                check(('few rows' in plan) == found, '%s: %d rows are few: %s' % (store, limit, found), plan)
+        healthy(cluster, 'wider')
+
+
 if __name__ == '__main__':
-    common.run([stores, cursors, again])
+    common.run([stores, cursors, again, limits, wider])

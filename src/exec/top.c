@@ -1,0 +1,275 @@
+/*-------------------------------------------------------------------------
+ * top.c - rows in memory, in order: all of a few, or of many the first ones, as many as a LIMIT asks for.
+ *
+ * Those of many are a heap whose first row is the last one in order, as in the bounded sort of PostgreSQL's
+ * tuplesort; but a row is compared with that before it is copied: most rows are not.  Rows are heap tuples: one
+ * of a table keeps its place and system columns, and is not looked up again.
+ *
+ * Memory: the rows, and a TopRow each, until ws_top_end; comparison functions have that of the context in which
+ * it was created.  Errors: those of comparing and detoasting, and of no memory.
+ *-------------------------------------------------------------------------
+ */
+#include "exec/exec.h"
+
+#include "access/htup_details.h"
+#include "executor/tuptable.h"
+#include "utils/memutils.h"
+#include "utils/sortsupport.h"
+
+/* What a row's memory takes beside it, in bytes. */
+#define CHUNK			16
+
+typedef struct TopRow
+{
+	HeapTuple	row;
+	Datum		key;			/* the first key's value, in `row` or by itself */
+	bool		isnull;
+} TopRow;
+
+struct WsTop
+{
+	MemoryContext context;		/* of rows */
+	TupleDesc	desc;
+	int			ncols;
+	SortSupport keys;
+	TopRow	   *rows;
+	int64		room;
+	int64		n;
+	int64		bound;			/* of rows that are kept; then `rows` is a heap.  0: all are */
+	Size		bytes;			/* of the kept rows */
+};
+
+/*
+ * Prepares for rows of `desc`, in the order of r's sort columns, which are its columns `attnos`, in
+ * CurrentMemoryContext.
+ */
+WsTop *
+ws_top_create(TupleDesc desc, const AttrNumber *attnos, const WsRequest *r)
+{
+	WsTop	   *top = palloc0(sizeof(WsTop));
+
+	top->context = AllocSetContextCreate(CurrentMemoryContext, "WiscSort few rows", ALLOCSET_DEFAULT_SIZES);
+	top->desc = desc;
+	top->ncols = r->ncols;
+	top->keys = palloc0(r->ncols * sizeof(SortSupportData));
+	for (int i = 0; i < r->ncols; i++)
+	{
+		SortSupport key = &top->keys[i];
+
+		key->ssup_cxt = CurrentMemoryContext;
+		key->ssup_collation = r->collations[i];
+		key->ssup_nulls_first = r->nulls_first[i];
+		key->ssup_attno = attnos[i];
+		PrepareSortSupportFromOrderingOp(r->sortops[i], key);
+	}
+	return top;
+}
+
+static int
+compare(const WsTop *top, const TopRow *a, const TopRow *b)
+{
+	int			order = ApplySortComparator(a->key, a->isnull, b->key, b->isnull, top->keys);
+
+	for (int i = 1; i < top->ncols && order == 0; i++)
+	{
+		SortSupport key = &top->keys[i];
+		bool		null1,
+					null2;
+		Datum		value1 = heap_getattr(a->row, key->ssup_attno, top->desc, &null1);
+		Datum		value2 = heap_getattr(b->row, key->ssup_attno, top->desc, &null2);
+
+		order = ApplySortComparator(value1, null1, value2, null2, key);
+	}
+	return order;
+}
+
+/* As qsort_arg has it. */
+static int
+compare_rows(const void *a, const void *b, void *top)
+{
+	return compare(top, a, b);
+}
+
+/* Does the row in `slot` come before a kept one? */
+static bool
+comes_before(const WsTop *top, TupleTableSlot *slot, const TopRow *kept)
+{
+	for (int i = 0; i < top->ncols; i++)
+	{
+		SortSupport key = &top->keys[i];
+		bool		null1,
+					null2 = kept->isnull;
+		Datum		value1 = slot_getattr(slot, key->ssup_attno, &null1);
+		Datum		value2 = i == 0 ? kept->key : heap_getattr(kept->row, key->ssup_attno, top->desc, &null2);
+		int			order = ApplySortComparator(value1, null1, value2, null2, key);
+
+		if (order != 0)
+			return order < 0;
+	}
+	return false;
+}
+
+/* What a row takes. */
+static Size
+row_bytes(HeapTuple row)
+{
+	return HEAPTUPLESIZE + row->t_len + sizeof(TopRow) + CHUNK;
+}
+
+static TopRow
+copy_row(WsTop *top, TupleTableSlot *slot)
+{
+	MemoryContext old = MemoryContextSwitchTo(top->context);
+	TopRow		row = {.row = ExecCopySlotHeapTuple(slot)};
+
+	MemoryContextSwitchTo(old);
+	top->bytes += row_bytes(row.row);
+	row.key = heap_getattr(row.row, top->keys[0].ssup_attno, top->desc, &row.isnull);
+	return row;
+}
+
+static void
+drop_row(WsTop *top, TopRow *row)
+{
+	top->bytes -= row_bytes(row->row);
+	heap_freetuple(row->row);
+}
+
+/* Puts `row` into the heap of the first n rows where there is room at `hole`, or below. */
+static void
+sift_down(WsTop *top, int64 n, int64 hole, TopRow row)
+{
+	for (;;)
+	{
+		int64		child = 2 * hole + 1;
+
+		if (child + 1 < n && compare(top, &top->rows[child + 1], &top->rows[child]) > 0)
+			child++;
+		if (child >= n || compare(top, &top->rows[child], &row) <= 0)
+			break;
+		top->rows[hole] = top->rows[child];
+		hole = child;
+	}
+	top->rows[hole] = row;
+}
+
+static void
+sift_up(WsTop *top, int64 hole, TopRow row)
+{
+	while (hole > 0)
+	{
+		int64		parent = (hole - 1) / 2;
+
+		if (compare(top, &top->rows[parent], &row) >= 0)
+			break;
+		top->rows[hole] = top->rows[parent];
+		hole = parent;
+	}
+	top->rows[hole] = row;
+}
+
+static void
+make_room(WsTop *top)
+{
+	Size		bytes;
+
+	if (top->n < top->room)
+		return;
+	top->room = Max(16, top->room * 2);
+	bytes = top->room * sizeof(TopRow);
+	top->rows = top->rows == NULL ? MemoryContextAllocHuge(top->context, bytes) :
+		repalloc_huge(top->rows, bytes);
+}
+
+/* Takes a row: keeps a copy, if it is one of the first so far. */
+void
+ws_top_put(WsTop *top, TupleTableSlot *slot)
+{
+	if (top->bound == 0 || top->n < top->bound)
+	{
+		TopRow		row = copy_row(top, slot);
+
+		make_room(top);
+		top->n++;
+		if (top->bound == 0)
+			top->rows[top->n - 1] = row;
+		else
+			sift_up(top, top->n - 1, row);
+	}
+	else if (comes_before(top, slot, &top->rows[0]))
+	{
+		drop_row(top, &top->rows[0]);
+		sift_down(top, top->n, 0, copy_row(top, slot));
+	}
+}
+
+/* Sorts the kept rows. */
+void
+ws_top_sort(WsTop *top)
+{
+	if (top->n > 1)
+		qsort_arg(top->rows, top->n, sizeof(TopRow), compare_rows, top);
+}
+
+/* From now on, only the first `bound` rows are kept, one at least. */
+void
+ws_top_bound(WsTop *top, int64 bound)
+{
+	ws_top_sort(top);
+	while (top->n > bound)
+		drop_row(top, &top->rows[--top->n]);
+	/* in the opposite order they are a heap */
+	for (int64 i = 0; i < top->n / 2; i++)
+	{
+		TopRow		row = top->rows[i];
+
+		top->rows[i] = top->rows[top->n - 1 - i];
+		top->rows[top->n - 1 - i] = row;
+	}
+	top->bound = bound;
+}
+
+/* Are there perhaps others than those that are kept? */
+bool
+ws_top_is_bounded(const WsTop *top)
+{
+	return top->bound > 0;
+}
+
+/* The memory context of the rows, which ws_top_end resets. */
+MemoryContext
+ws_top_context(const WsTop *top)
+{
+	return top->context;
+}
+
+/* Bytes that the kept rows have. */
+Size
+ws_top_bytes(const WsTop *top)
+{
+	return top->bytes;
+}
+
+/* How many rows are kept. */
+int64
+ws_top_rows(const WsTop *top)
+{
+	return top->n;
+}
+
+/* One of them, which stays `top`'s. */
+HeapTuple
+ws_top_row(const WsTop *top, int64 number)
+{
+	return top->rows[number].row;
+}
+
+/* Forgets the rows, and the bound. */
+void
+ws_top_end(WsTop *top)
+{
+	MemoryContextReset(top->context);
+	top->rows = NULL;
+	top->room = top->n = top->bound = 0;
+	top->bytes = 0;
+}
