@@ -211,6 +211,20 @@ ws_bound_in_worker(PlannerInfo *root, double bound)
 }
 
 /*
+ * Does a level ask its only subquery for more rows than its LIMIT is for?  Its conditions may drop some, and
+ * ExecSetTupleBound() does not pass its windows and functions that return sets.
+ */
+static bool
+is_bound_lost(PlannerInfo *root)
+{
+	int			relid;
+
+	return root->parse->hasWindowFuncs || root->parse->hasTargetSRFs ||
+		(bms_get_singleton_member(root->all_baserels, &relid) &&
+		 root->simple_rel_array[relid]->baserestrictinfo != NIL);
+}
+
+/*
  * The number of rows that levels outside will take of a subquery.  The planner passes a LIMIT's number down
  * as tuple_fraction, but only to the next level, and not if that has an ORDER BY, be it the same one.
  */
@@ -227,6 +241,8 @@ ws_inherited_bound(PlannerInfo *root)
 		return outside == NULL ? WS_NO_BOUND :
 			ws_limit_bound(outside->limitCount, outside->limitOffset, false);
 	}
+	if (is_bound_lost(root->parent_root))
+		return WS_NO_BOUND;
 	if (root->tuple_fraction >= 1)
 		return root->tuple_fraction;
 	return ws_limit_told(outside->limitCount, outside->limitOffset, false) ? WS_UNKNOWN_BOUND :
@@ -251,7 +267,8 @@ is_optional(const PlannerInfo *root, Relids own, Relids other)
 }
 
 /*
- * Might the rows of `rel`, in the order of the query, be read far beyond the query's LIMIT?  They are
+ * Might the rows of `rel`, in the order of the query, be read far beyond the LIMIT of the query, or of one outside?
+ * They are
  * if conditions on other tables, or EXISTS and IN, drop those that come first.  Core keeps the LIMIT's rows
  * above the joins.
  */
@@ -262,7 +279,7 @@ ws_limit_may_starve(PlannerInfo *root, const RelOptInfo *rel)
 	Relids		own = rel->top_parent_relids != NULL ? rel->top_parent_relids : rel->relids;
 	ListCell   *lc;
 
-	if (ws_debug_force || q->limitCount == NULL || bms_membership(root->all_baserels) != BMS_MULTIPLE ||
+	if (ws_debug_force || (q->limitCount == NULL && root->tuple_fraction <= 0) || bms_membership(root->all_baserels) != BMS_MULTIPLE ||
 		q->groupClause != NIL || q->groupingSets != NIL || q->distinctClause != NIL || q->hasAggs ||
 		q->hasWindowFuncs)
 		return false;
@@ -295,8 +312,9 @@ ws_query_bound(PlannerInfo *root, bool parallel)
 
 	if (bms_membership(root->all_baserels) != BMS_SINGLETON ||
 		parse->groupClause || parse->groupingSets || parse->distinctClause ||
-		parse->hasAggs || parse->hasWindowFuncs || parse->hasTargetSRFs)
-		return WS_NO_BOUND;
+		parse->hasAggs || parse->hasWindowFuncs || parse->hasTargetSRFs ||
+		(parse->limitCount != NULL && parse->rowMarks != NIL))
+		return WS_NO_BOUND;		/* of rows that are locked more may be asked for, too */
 	bound = parse->limitCount == NULL ? ws_inherited_bound(root) :
 		parse->limitOption == LIMIT_OPTION_WITH_TIES ? WS_NO_BOUND :
 		root->limit_tuples > 0 ? root->limit_tuples :

@@ -382,7 +382,7 @@ rewrite(Rewrite *rw, Path **path, double bound)
 				LimitPath  *limit = (LimitPath *) p;
 				WsSaved		less = {0, 0};
 
-				if (has_ties(rw))
+				if (has_ties(rw) || rw->root->parse->rowMarks != NIL)
 					less = price_in_full(rw, &limit->subpath);
 				rewrite(rw, &limit->subpath, limit_bound(rw, limit));
 				rw->saved.startup += less.startup;

@@ -20,6 +20,7 @@ static Cost
 overcharge(PlannerInfo *root, const Path *path)
 {
 	Cost		cost = 0;
+	double		share = 1;		/* of the rows, that a LIMIT takes */
 	const Path *below;
 
 	for (;;)
@@ -27,12 +28,14 @@ overcharge(PlannerInfo *root, const Path *path)
 		{
 			case T_GatherPath:
 				below = ((const GatherPath *) path)->subpath;
-				cost += (1 - ws_hand_over(below->pathtarget->width)) * (path->total_cost - below->total_cost);
+				cost += share * (1 - ws_hand_over(below->pathtarget->width)) *
+					(path->total_cost - below->total_cost);
 				path = below;
 				break;
 			case T_GatherMergePath:
 				below = ((const GatherMergePath *) path)->subpath;
-				cost += (1 - ws_hand_over(below->pathtarget->width)) * (path->total_cost - below->total_cost);
+				cost += share * (1 - ws_hand_over(below->pathtarget->width)) *
+					(path->total_cost - below->total_cost);
 				path = below;
 				break;
 			case T_ProjectionPath:
@@ -42,17 +45,21 @@ overcharge(PlannerInfo *root, const Path *path)
 				if (!ws_is_wiscsort(path))
 					return cost;
 				path = linitial(((const CustomPath *) path)->custom_paths);
+				share = 1;
 				break;
 			case T_Path:
-				return cost - ws_hidden_cost(root, path);
+				return cost - share * ws_hidden_cost(root, path);
 			case T_SortPath:
 				path = ((const SortPath *) path)->subpath;
+				share = 1;			/* whatever a LIMIT takes */
 				break;
 			case T_IncrementalSortPath:
 				path = ((const IncrementalSortPath *) path)->spath.subpath;
 				break;
 			case T_LimitPath:
-				path = ((const LimitPath *) path)->subpath;
+				below = ((const LimitPath *) path)->subpath;
+				share *= Min(1, path->rows / Max(below->rows, 1));
+				path = below;
 				break;
 			case T_WindowAggPath:
 				path = ((const WindowAggPath *) path)->subpath;
@@ -65,7 +72,7 @@ overcharge(PlannerInfo *root, const Path *path)
 				break;
 			case T_IndexPath:
 				if (ws_in_table_order(root, (Path *) path))
-					cost += (1 - WS_INDEX_SHARE) * path->total_cost;
+					cost += share * (1 - WS_INDEX_SHARE) * path->total_cost;
 				return cost;
 			default:
 				return cost;

@@ -466,8 +466,10 @@ set_costs(PlannerInfo *root, Path *path, const Path *sort, const Path *input, do
 		 * Beside core's sort alone: what a LIMIT's parameter is worth, core learns from plans for its value.
 		 * A sort that seems to be cheaper than these ends them, and workers' share in reading a few rows.
 		 */
-		path->startup_cost = Max(path->startup_cost, WS_JUST_LESS * sort->startup_cost);
-		path->total_cost = Max(path->total_cost, WS_JUST_LESS * sort->total_cost);
+		double		less = WS_JUST_LESS + (1 - WS_JUST_LESS) / 2 * Min(1, path->total_cost / sort->total_cost);
+
+		path->startup_cost = Max(path->startup_cost, less * sort->startup_cost);
+		path->total_cost = Max(path->total_cost, less * sort->total_cost);
 	}
 	else if (!ws_debug_force && path->total_cost < sort->total_cost &&
 		ws_any_stays_compared(root, pathkeys, input->rows))

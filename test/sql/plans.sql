@@ -405,6 +405,13 @@ SELECT bool_or(line ~ 'WiscSort') FROM wtest.plan('SELECT w.*, active FROM wtest
 
 SELECT bool_or(line ~ 'WiscSort') FROM wtest.plan('SELECT w.* FROM wtest.bodies w WHERE NOT EXISTS (SELECT FROM wtest.names n WHERE n.id = w.id) ORDER BY k LIMIT 10') line;
 
+-- So it is with the LIMIT of a level outside, which a sort below joins is not told of.
+SELECT bool_or(line ~ 'WiscSort') FROM wtest.plan('SELECT * FROM (SELECT w.*, active FROM wtest.bodies w JOIN wtest.names n ON n.id = w.id % 1000 + 1 AND active ORDER BY k) s LIMIT 10') line;
+-- Core's sort is told of no LIMIT above windows, conditions outside, and locks: all rows are sorted.
+SELECT bool_or(line ~ 'WiscSort') FROM wtest.plan('SELECT row_number() OVER (), s.* FROM (SELECT * FROM wtest.bodies ORDER BY k) s LIMIT 10') line;
+SELECT bool_or(line ~ 'WiscSort') FROM wtest.plan('SELECT * FROM (SELECT * FROM wtest.bodies ORDER BY k OFFSET 0) s WHERE id % 3 = 1 LIMIT 10') line;
+SELECT bool_or(line ~ 'WiscSort') FROM wtest.plan('SELECT * FROM wtest.bodies ORDER BY k LIMIT 10 FOR UPDATE') line;
+SELECT bool_or(line ~ 'WiscSort') FROM wtest.plan('SELECT * FROM (SELECT * FROM wtest.bodies ORDER BY k OFFSET 0) s LIMIT 10') line;
 -- A function of LIMIT that workers must not call is not handed down to them.
 CREATE FUNCTION wtest.leaders(n int) RETURNS int8 IMMUTABLE PARALLEL RESTRICTED LANGUAGE plpgsql AS 'BEGIN RETURN n; END';
 SET max_parallel_workers_per_gather = 2;
