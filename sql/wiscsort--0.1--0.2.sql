@@ -1,6 +1,9 @@
 /* wiscsort 0.1 to 0.2: what a DBA asks, statistics and progress.  CREATE EXTENSION executes both scripts. */
 \echo Use "ALTER EXTENSION wiscsort UPDATE" to load this file. \quit
 
+-- Nobody's operators but PostgreSQL's: in the first builds the schema may be somebody's who had made it before.
+SET LOCAL search_path = pg_catalog, pg_temp;
+
 -- The first builds had version() alone.  The later ones that called themselves 0.1 had some of the rest, which
 -- is made anew; what others have made of these views has to go first.
 DROP VIEW IF EXISTS wiscsort.stat, wiscsort.stat_info, wiscsort.progress;
@@ -17,6 +20,7 @@ BEGIN
 	UPDATE pg_catalog.pg_extension e SET extnamespace = 'pg_catalog'::regnamespace
 	 WHERE e.oid = extension AND e.extnamespace = 'wiscsort'::regnamespace;
 	IF FOUND THEN
+		ALTER SCHEMA wiscsort OWNER TO CURRENT_USER;
 		DELETE FROM pg_catalog.pg_depend d
 		 WHERE d.classid = 'pg_extension'::regclass AND d.objid = extension
 		   AND d.refclassid = 'pg_namespace'::regclass;

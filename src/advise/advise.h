@@ -148,7 +148,7 @@ typedef struct WsSample WsSample;
 
 extern void ws_sample(WsMeasured *measured, double share);
 extern void ws_sample_end(WsMeasured *measured);
-extern bool ws_try_sorts(const WsMeasured *measured, const WsFoundSort *found, const WsSortFacts *facts,
+extern bool ws_try_sorts(const WsMeasured *measured, const WsFoundSort *found, WsSortFacts *facts,
 						 double longest, double seconds, const int *settings, int n, double *core,
 						 double *here);
 

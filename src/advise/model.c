@@ -195,6 +195,7 @@ travel(const WsSortFacts *s, const WsBudget *b, double spooled, WsSortForecast *
 	WsRowBudget r = ws_budget_rows(b, row, s->entry, helped);
 	double		entries;
 	double		a_run;
+	double		beginning;
 	double		a_block = floor((r.block - sizeof(WsRowBlock)) / (s->row + sizeof(WsEntry)));
 	double		fan_in = Max(2.0, Min((double) (r.merging / r.block) * WS_MERGED_SHARE, 4096.0));
 
@@ -202,14 +203,14 @@ travel(const WsSortFacts *s, const WsBudget *b, double spooled, WsSortForecast *
 	entries = Max(4.0, r.entries / s->entry / r.arenas);
 	a_run = Min(Max(1.0, (double) r.arena / row), entries);
 	f->one_pass = false;
-	f->runs = ceil(s->rows / a_run);
+	/* the beginning was in a spool, and became one run, beside which that was until then */
+	beginning = Min(spooled, (double) s->request.allowance) / Max(s->row, 1);
+	f->runs = (beginning > 0 ? 1 : 0) + ceil(Max(0, s->rows - beginning) / a_run);
 	f->passes = Max(1, (int) ceil(log(Max(f->runs, 2.0)) / log(fan_in)));
 	a_block = Max(a_block, 1);
 	f->temp = ceil(s->rows / a_block) *
 		(double) TYPEALIGN(WS_ROWS_UNIT, sizeof(WsRowBlock) + (Size) (a_block * (s->row + sizeof(WsEntry))));
-	/* the beginning was in a spool */
-	if (s->request.allowance > 0)
-		f->temp += Min(spooled, (double) s->request.allowance);
+	f->temp = Max(f->temp, 2 * beginning * (s->row + sizeof(WsEntry)));
 }
 
 /* Sets the seconds of a sort here, of which `spooled` bytes of rows are copied. */

@@ -102,6 +102,7 @@ typedef struct Trial
 	int64		rows;
 	int64		read;
 	int64		asked;				/* rows that are read from the sort, for a LIMIT */
+	double		codes;			/* the least share of the memory that codes took */
 	Size		pad;			/* core's rows are at least so long as minimal tuples; 0: as they are */
 	WsTimer    *input;
 	TupleTableSlot *stored;
@@ -250,14 +251,14 @@ needs_query(Node *node, void *arg)
 
 /*
  * The projection of a WiscSort's node.  NULL, if there is none, or it needs more than its row, or may do more
- * than return values.
+ * than return values; or under a LIMIT, since it may fail for rows that the query does not return.
  */
 static ProjectionInfo *
 projection_of(const WsFoundSort *found)
 {
 	Node	   *made = (Node *) found->node->plan->targetlist;
 
-	if (found->kind != WS_NODE_OURS || needs_query(made, NULL) || contain_volatile_functions(made))
+	if (found->kind != WS_NODE_OURS || found->bound > 0 || needs_query(made, NULL) || contain_volatile_functions(made))
 		return NULL;
 	return found->node->ps_ProjInfo;
 }
@@ -273,12 +274,15 @@ sort_here(Trial *t, const WsRequest *request)
 	TupleTableSlot *result = result_slot(t, request);
 	ProjectionInfo *projection = projection_of(t->found);
 	WsTimer    *output = ws_timer_create();
+	WsRequest	own = *request;
+	WsSortStats stats;
 	WsSort	   *sort;
 	bool		more = true;
 	double		seconds;
 
+	own.codes = 0;
 	begin(t);
-	sort = ws_sort_create(request, desc, rel);
+	sort = ws_sort_create(&own, desc, rel);
 	while ((slot = next_row(t)) != NULL)
 		ws_sort_put(sort, slot);
 	ws_sort_perform(sort);
@@ -299,6 +303,8 @@ sort_here(Trial *t, const WsRequest *request)
 	ExecClearTuple(result);
 	if (projection != NULL)
 		ExecClearTuple(node->ps_ResultTupleSlot);
+	ws_sort_stats(sort, &stats);
+	t->codes = Min(t->codes, (double) stats.codes / (double) request->memory);
 	ws_sort_destroy(sort);
 	return seconds;
 }
@@ -356,14 +362,15 @@ median(const double took[TURNS])
 
 /*
  * Sorts the first `rows` rows, of all that `facts` are of, with all settings, kB, but those that are ample as
- * one before was; once, or in `turns` turns.  Sets factors, and returns the seconds that it took.
+ * one before was; once, or in `turns` turns.  Sets factors, and in `facts` what codes take; returns the seconds
+ * that it took.
  */
 static double
-try_settings(const WsMeasured *measured, const WsFoundSort *found, const WsSortFacts *facts, int64 rows,
+try_settings(const WsMeasured *measured, const WsFoundSort *found, WsSortFacts *facts, int64 rows,
 			 int turns, Size pad, const int *settings, int n, double *core, double *here)
 {
 	Trial		t = {.sample = measured->sample, .found = found, .rows = rows, .pad = pad,
-	.asked = PG_INT64_MAX};
+	.asked = PG_INT64_MAX,.codes = 1};
 	double		part = (double) rows / Max(facts->rows, 1);
 	double		all = 0;
 	bool		core_in_memory = false;
@@ -416,16 +423,17 @@ try_settings(const WsMeasured *measured, const WsFoundSort *found, const WsSortF
 		here[i] = Max(1 / MOST_FACTOR, Min(here[i], MOST_FACTOR));
 	}
 	MemoryContextDelete(context);
+	facts->request.codes = t.codes < 1 ? t.codes : 0;
 	return all;
 }
 
 /*
  * How many times as long as forecast both take for such rows, with each of n settings, in kB: sets core[]
- * and here[].  False if too few rows are there to tell.  `facts` are those of all rows, and `longest` bytes
- * are those of the rows that core would sort, as minimal tuples.  Takes `seconds`, about.
+ * and here[], and in `facts`, which are those of all rows, what codes take.  False if too few rows are there
+ * to tell.  `longest` bytes are those of the rows that core would sort, as minimal tuples.  Takes `seconds`, about.
  */
 bool
-ws_try_sorts(const WsMeasured *measured, const WsFoundSort *found, const WsSortFacts *facts, double longest,
+ws_try_sorts(const WsMeasured *measured, const WsFoundSort *found, WsSortFacts *facts, double longest,
 			 double seconds, const int *settings, int n, double *core, double *here)
 {
 	const WsSample *s = measured->sample;

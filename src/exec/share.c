@@ -54,7 +54,9 @@ of_append(const AppendState *append, int64 rows)
 	double		all = 0;
 	double		done = 0;
 
-	if (append->as_whichplan < 0 || append->as_nplans < 1 || append->as_nasyncplans > 0)
+	/* workers take inputs in an order of their own */
+	if (append->as_whichplan < 0 || append->as_nplans < 1 || append->as_nasyncplans > 0 ||
+		append->as_pstate != NULL)
 		return UNKNOWN;
 	if (append->as_nplans == 1)
 		return ws_share_read(append->appendplans[0], rows);

@@ -357,7 +357,8 @@ bool
 ws_mend(Ties *t, WsEntry *entries, Size n)
 {
 	Size		most = n / MISPLACED_ONE_IN + 1;
-	WsEntry    *dropped = MemoryContextAllocHuge(CurrentMemoryContext, most * sizeof(WsEntry));
+	char	   *memory = MemoryContextAllocHuge(CurrentMemoryContext, (most + 1) * sizeof(WsEntry));
+	WsEntry    *dropped = (WsEntry *) TYPEALIGN(sizeof(WsEntry), memory);
 	Size		ndropped;
 	Size		left = drop_misplaced(t, entries, n, dropped, most, &ndropped);
 
@@ -366,7 +367,7 @@ ws_mend(Ties *t, WsEntry *entries, Size n)
 		ws_settle_by_comparator(t, dropped, ndropped);
 		insert_rows(t, entries, left, dropped, ndropped);
 	}
-	pfree(dropped);				/* the pairs may take all that is left */
+	pfree(memory);				/* the pairs may take all that is left */
 	if (left == 0)
 		ws_settle_by_comparator(t, entries, n);
 	return ndropped == 0;

@@ -116,7 +116,8 @@ ws_encoding_partial(WsEncoding encoding)
 /*
  * Can a null be told from every value by its first byte, 0 or 255?  An inet begins with its family, and a
  * numeric with its class.  Text in UTF-8 has no byte 255, but the empty one begins with its terminator: 0 is
- * only free where it is inverted.  A name in a shared catalog may be in the encoding of another database.
+ * only free where it is inverted.  What is not UTF-8 nevertheless, such as the name of a role that another
+ * database has made, has a byte 254 in front if it begins with that or 255 (normalize.c).
  */
 static inline bool
 ws_null_apart(WsEncoding encoding, bool nulls_first, bool descending, bool utf8)

@@ -246,6 +246,9 @@ find_part(WsNested *base, WsKeyColumn *part, Oid proc, Oid type, Oid collation)
 	if (part->encoding != WS_ENC_NONE || entry->cmp_proc != proc || !OidIsValid(entry->lt_opr) ||
 		(OidIsValid(get_typcollation(type)) && !OidIsValid(collation)))
 		return part->encoding != WS_ENC_NONE;
+	/* texts of libc have no abbreviations, and its locale may be gone: the comparator may never ask for it */
+	if (OidIsValid(get_typcollation(type)) && ws_transformable(collation))
+		return false;
 	ws_find_abbreviation(part, entry->lt_opr, collation);
 	return part->encoding != WS_ENC_NONE;
 }

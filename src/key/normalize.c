@@ -49,15 +49,11 @@ ws_unexpected_null(void)
 	elog(ERROR, "null value in a sort column that is declared NOT NULL");
 }
 
-/* The database's encoding is UTF-8, and a null has this byte for itself. */
-static void
-invalid_text(void)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_CHARACTER_NOT_IN_REPERTOIRE),
-			 errmsg("invalid byte sequence for encoding \"UTF8\": 0xff"),
-			 errdetail("A sort met it at the beginning of a text, where no valid text has it.")));
-}
+/*
+ * In a database of UTF-8 a null has byte 0xFF for itself.  A text that begins so is not UTF-8, but may come from a
+ * shared catalog; this byte is put in front of it, and of one that begins with this.
+ */
+#define ESCAPED_FIRST	0xFE
 
 /* Where in the key we are, and which of its bytes are wanted. */
 typedef struct Window
@@ -356,8 +352,8 @@ put_value(Window *w, const WsKeyColumn *col, Datum value, bool next_null)
 		{
 			if (col->encoding == WS_ENC_BPCHAR)
 				n = without_blanks(bytes, n);
-			if (unlikely(col->null_apart && n > 0 && bytes[0] == 0xFF))
-				invalid_text();
+			if (unlikely(col->null_apart && n > 0 && bytes[0] >= ESCAPED_FIRST))
+				put_byte(w, ESCAPED_FIRST ^ invert);
 			put_text(w, col, next_null, bytes, n, invert);
 		}
 		if ((Pointer) v != DatumGetPointer(value))
@@ -425,7 +421,7 @@ begin_with_text(Window *w, const WsKeySpec *spec, const Datum *values, const boo
 			return false;
 		second = isnull[col[1].attno - 1] != col[1].nulls_first;
 	}
-	if (unlikely(col->null_apart && n > 0 && bytes[0] == 0xFF))
+	if (unlikely(col->null_apart && n > 0 && bytes[0] >= ESCAPED_FIRST))
 		return false;
 	if (!col->notnull && !col->null_apart)
 		put_byte(w, ws_null_byte(col, false));

@@ -374,6 +374,9 @@ ws_sort_stats(const WsSort *sort, WsSortStats *stats)
 	}
 	stats->memory = Max(first.memory, stats->memory + (int64) sort->first->account.now);
 	stats->disk = first.store.twice ? first.disk + stats->disk : Max(first.disk, stats->disk);
+	/* runs of the first one's entries are there until the end */
+	if (sort->sorter->request->watch != NULL)
+		stats->disk = Max(stats->disk, sort->sorter->request->watch->disk_peak);
 }
 
 /* Ends the sort: closes its files, releases its memory.  NULL is fine. */

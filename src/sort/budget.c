@@ -76,6 +76,8 @@ ws_budget(const WsRequest *request)
 		later = Max(later, buffer);
 	}
 	b.shared = w - Min(later, w);
+	b.total -= (Size) (request->codes * w);
+	b.shared -= Min(b.shared, (Size) (request->codes * w));
 	return b;
 }
 

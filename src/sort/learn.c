@@ -70,6 +70,7 @@ ws_sorter_learn(WsSorter *sorter, bool ended)
 	bytes = ws_key_learn(&l);
 	/* the rest is divided by pages */
 	use_for_codes(sorter, Min(TYPEALIGN(BLCKSZ, bytes), sorter->for_codes));
+	sorter->codes = sorter->for_codes;
 	entry = sizeof(WsEntry) + ws_ties_bytes_per_entry(sorter->spec);
 	sorter->entry_bytes = Max(sorter->entry_bytes, entry);
 	if (!sorter->spec->first_alone)

@@ -416,6 +416,7 @@ ws_sorter_stats(const WsSorter *sorter, WsSortStats *stats)
 	stats->memory = sorter->account.peak;
 	stats->disk = ws_fileset_bytes(sorter->files);
 	stats->entry_bytes = sorter->entry_bytes;
+	stats->codes = sorter->codes;
 	stats->row_bytes = sorter->row_bytes;
 	if (sorter->store->ops->stats != NULL)
 		sorter->store->ops->stats(sorter->store, &stats->store);

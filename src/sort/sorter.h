@@ -17,13 +17,14 @@ typedef struct WsSortStats
 	uint64		wanted;			/* rows that were asked for; 0: all */
 	uint64		passed;			/* rows that were passed over */
 	WsStoreStats store;
-	bool		few;			/* few rows were sorted by tuplesort */
+	bool		few;			/* few rows were sorted, in memory */
 	int64		memory;			/* bytes, peak */
 	int64		disk;			/* bytes, peak */
 	bool		again;			/* it began again */
 	uint64		rows_before;	/* when so many rows had been handed out */
 	Size		entry_bytes;	/* of memory, for each entry */
-	Size		row_bytes;		/* the same for its row, on average, if rows travel; else 0 */
+	Size		codes;			/* of memory, for codes of values */
+	Size		row_bytes;		/* for each row, on average, if rows travel; else 0 */
 	WsLearnt	learnt;
 } WsSortStats;
 
@@ -47,6 +48,7 @@ typedef struct WsSorter
 	Size		keys_room;		/* of the map: below it there is nothing to do for a row but its entry */
 	Size		learns;			/* rows whose entries have no prefix yet come to so many; 0: none */
 	Size		for_codes;		/* bytes of the memory for codes of values */
+	Size		codes;			/* the same, when they had been made */
 	WsLearnt	learnt;
 	WsOrder    *order;			/* rows may come in order; NULL: they do not */
 	bool		on_disk;		/* temporary files are used */

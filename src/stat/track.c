@@ -286,10 +286,12 @@ need_of(const WsRequest *request, const WsSortStats *s, bool travels)
 {
 	Size		row = travels ? s->row_bytes : 0;
 	double		bytes = (double) s->runs.entries * (double) (s->entry_bytes + row);
+	WsRequest	r = *request;
 	int			need = 0;
 
+	r.codes = (double) s->codes / (double) request->memory;
 	while (need < WS_NEEDS - 1 &&
-		   bytes > (double) ws_budget_one_pass(request, WS_LEAST_NEED << need, travels))
+		   bytes > (double) ws_budget_one_pass(&r, WS_LEAST_NEED << need, travels))
 		need++;
 	return need;
 }

@@ -110,5 +110,33 @@ def versions():
         del os.environ['LOCPATH']
 
 
+def broken():
+    """Text that is not UTF-8, as another database may have put it into a shared catalog; and a locale that is gone, of a
+    column that is never compared."""
+    with common.server() as cluster:
+        core = common.core(cluster)
+        core.execute("CREATE DATABASE latin1 TEMPLATE template0 ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C'")
+        other = session(cluster, 'latin1')
+        other.execute("SET client_encoding = 'UTF8'")
+        for name in ('ÿ', 'ÿx', 'þ', 'þÿ', 'ýÿ', 'ÿÿ'):
+            other.execute('CREATE ROLE "%s"' % name)
+        core.execute("CREATE TABLE r AS SELECT rolname::text AS n, i % 3 AS m FROM pg_roles, generate_series(1, 40) i;"
+                     " INSERT INTO r VALUES (NULL, 1), (NULL, NULL), ('', 2), (chr(127), 0), (chr(1114111), 0)")
+        cur = session(cluster)
+        for order in ('n COLLATE "C"', 'n COLLATE "C" DESC', 'n COLLATE "C" NULLS FIRST', 'm, n COLLATE "C", m',
+                      'm DESC, n COLLATE "C" DESC', 'n::char(9) COLLATE "C" DESC, m'):
+            query = "SELECT encode(n::bytea, 'hex'), m FROM (SELECT convert_to(n, 'SQL_ASCII') AS n, m FROM r ORDER BY %s, m" \
+                    " OFFSET 0) s" % order
+            check(rows(cur, query) == rows(core, query), 'text that is not UTF-8 by ' + order)
+            uses(cur, query)
+        core.execute("CREATE COLLATION gone (provider = libc, locale = 'C'); CREATE TYPE pair AS (a int4, b text COLLATE gone);"
+                     " CREATE TABLE p AS SELECT ROW(hashint4(i), 'x')::pair AS p FROM generate_series(1, 3000) i;"
+                     " UPDATE pg_collation SET collcollate = 'none_such', collctype = 'none_such' WHERE collname = 'gone'")
+        cur, core = session(cluster), common.core(cluster)
+        query = 'SELECT p FROM p ORDER BY p'
+        check(rows(cur, query) == rows(core, query), 'a locale that is gone, of a column that is not compared')
+        healthy(cluster, 'broken')
+
+
 if __name__ == '__main__':
-    common.run([collated, versions])
+    common.run([collated, versions, broken])
