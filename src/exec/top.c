@@ -5,8 +5,9 @@
  * tuplesort; but a row is compared with that before it is copied: most rows are not.  Rows are heap tuples: one
  * of a table keeps its place and system columns, and is not looked up again.
  *
- * Memory: the rows, and a TopRow each, until ws_top_end; comparison functions have that of the context in which
- * it was created.  Errors: those of comparing and detoasting, and of no memory.
+ * Memory: the rows, and a TopRow each, until ws_top_end.  All rows of a few are in chunks, which the next sort
+ * finds where they are: to have the system give and take the memory took a fourth of sorts of 600 rows.
+ * These, and comparison functions, have that of the context in which it was created.  Errors: those of comparing and detoasting, and of no memory.
  *-------------------------------------------------------------------------
  */
 #include "exec/exec.h"
@@ -19,16 +20,26 @@
 /* What a row's memory takes beside it, in bytes. */
 #define CHUNK			16
 
+/* Of a chunk, and how many are kept. */
+#define CHUNK_BYTES		((Size) 64 * 1024)
+#define MOST_CHUNKS		20
+
 typedef struct TopRow
 {
 	HeapTuple	row;
 	Datum		key;			/* the first key's value, in `row` or by itself */
 	bool		isnull;
+	bool		in_chunk;
 } TopRow;
 
 struct WsTop
 {
-	MemoryContext context;		/* of rows */
+	MemoryContext context;		/* of rows that are in no chunk */
+	MemoryContext lasting;		/* of chunks */
+	char	   *chunks[MOST_CHUNKS];
+	int			nchunks;		/* of these, how many there are, and are in use */
+	int			in_use;
+	Size		used;			/* bytes of the last one */
 	TupleDesc	desc;
 	int			ncols;
 	SortSupport keys;
@@ -49,6 +60,7 @@ ws_top_create(TupleDesc desc, const AttrNumber *attnos, const WsRequest *r)
 	WsTop	   *top = palloc0(sizeof(WsTop));
 
 	top->context = AllocSetContextCreate(CurrentMemoryContext, "WiscSort few rows", ALLOCSET_DEFAULT_SIZES);
+	top->lasting = CurrentMemoryContext;
 	top->desc = desc;
 	top->ncols = r->ncols;
 	top->keys = palloc0(r->ncols * sizeof(SortSupportData));
@@ -116,12 +128,58 @@ row_bytes(HeapTuple row)
 	return HEAPTUPLESIZE + row->t_len + sizeof(TopRow) + CHUNK;
 }
 
+/* Room for so many bytes in a chunk; NULL if there is none. */
+static char *
+room_in_chunk(WsTop *top, Size bytes)
+{
+	char	   *room;
+
+	if (top->in_use == 0 || top->used + bytes > CHUNK_BYTES)
+	{
+		if (bytes > CHUNK_BYTES || top->in_use == MOST_CHUNKS)
+			return NULL;
+		if (top->in_use == top->nchunks)
+			top->chunks[top->nchunks++] = MemoryContextAlloc(top->lasting, CHUNK_BYTES);
+		top->in_use++;
+		top->used = 0;
+	}
+	room = top->chunks[top->in_use - 1] + top->used;
+	top->used += bytes;
+	return room;
+}
+
+/* The row in `slot`, in a chunk; NULL if there is no room. */
+static HeapTuple
+copy_to_chunk(WsTop *top, TupleTableSlot *slot)
+{
+	bool		is_copy;
+	HeapTuple	row = ExecFetchSlotHeapTuple(slot, false, &is_copy);
+	HeapTuple	copy = (HeapTuple) room_in_chunk(top, MAXALIGN(HEAPTUPLESIZE + row->t_len));
+
+	if (copy != NULL)
+	{
+		*copy = *row;
+		copy->t_data = (HeapTupleHeader) ((char *) copy + HEAPTUPLESIZE);
+		memcpy(copy->t_data, row->t_data, row->t_len);
+	}
+	if (is_copy)
+		heap_freetuple(row);
+	return copy;
+}
+
 static TopRow
 copy_row(WsTop *top, TupleTableSlot *slot)
 {
 	MemoryContext old = MemoryContextSwitchTo(top->context);
-	TopRow		row = {.row = ExecCopySlotHeapTuple(slot)};
+	TopRow		row = {.in_chunk = top->bound == 0};
 
+	if (row.in_chunk)
+		row.row = copy_to_chunk(top, slot);
+	if (row.row == NULL)
+	{
+		row.in_chunk = false;
+		row.row = ExecCopySlotHeapTuple(slot);
+	}
 	MemoryContextSwitchTo(old);
 	top->bytes += row_bytes(row.row);
 	row.key = heap_getattr(row.row, top->keys[0].ssup_attno, top->desc, &row.isnull);
@@ -132,7 +190,8 @@ static void
 drop_row(WsTop *top, TopRow *row)
 {
 	top->bytes -= row_bytes(row->row);
-	heap_freetuple(row->row);
+	if (!row->in_chunk)
+		heap_freetuple(row->row);
 }
 
 /* Puts `row` into the heap of the first n rows where there is room at `hole`, or below. */
@@ -269,6 +328,7 @@ void
 ws_top_end(WsTop *top)
 {
 	MemoryContextReset(top->context);
+	top->in_use = 0;
 	top->rows = NULL;
 	top->room = top->n = top->bound = 0;
 	top->bytes = 0;
