@@ -258,7 +258,8 @@ projection_of(const WsFoundSort *found)
 {
 	Node	   *made = (Node *) found->node->plan->targetlist;
 
-	if (found->kind != WS_NODE_OURS || found->bound > 0 || needs_query(made, NULL) || contain_volatile_functions(made))
+	if (found->kind != WS_NODE_OURS || found->bound > 0 || needs_query(made, NULL) ||
+		contain_volatile_functions(made))
 		return NULL;
 	return found->node->ps_ProjInfo;
 }
@@ -362,8 +363,8 @@ median(const double took[TURNS])
 
 /*
  * Sorts the first `rows` rows, of all that `facts` are of, with all settings, kB, but those that are ample as
- * one before was; once, or in `turns` turns.  Sets factors, and in `facts` what codes take; returns the seconds
- * that it took.
+ * one before was; once, or in `turns` turns.  Sets factors, and in `facts` what codes take; returns the
+ * seconds that it took.
  */
 static double
 try_settings(const WsMeasured *measured, const WsFoundSort *found, WsSortFacts *facts, int64 rows,
@@ -430,7 +431,8 @@ try_settings(const WsMeasured *measured, const WsFoundSort *found, WsSortFacts *
 /*
  * How many times as long as forecast both take for such rows, with each of n settings, in kB: sets core[]
  * and here[], and in `facts`, which are those of all rows, what codes take.  False if too few rows are there
- * to tell.  `longest` bytes are those of the rows that core would sort, as minimal tuples.  Takes `seconds`, about.
+ * to tell.  `longest` bytes are those of the rows that core would sort, as minimal tuples.  Takes `seconds`,
+ * about.
  */
 bool
 ws_try_sorts(const WsMeasured *measured, const WsFoundSort *found, WsSortFacts *facts, double longest,

@@ -38,6 +38,7 @@ typedef struct WsTop WsTop;
 
 extern WsTop *ws_top_create(TupleDesc desc, const AttrNumber *attnos, const WsRequest *request);
 extern void ws_top_put(WsTop *top, TupleTableSlot *slot);
+extern bool ws_top_is_reversed(const WsTop *top, int64 least);
 extern void ws_top_sort(WsTop *top);
 extern void ws_top_bound(WsTop *top, int64 bound);
 extern bool ws_top_is_bounded(const WsTop *top);

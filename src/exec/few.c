@@ -1,16 +1,17 @@
 /*-------------------------------------------------------------------------
  * few.c - sorts of few rows, in memory, and by comparison functions.
  *
- * The planner may expect thousands of rows where ten come: of an expression without statistics, of a value
- * that is rarer than the average.  A statement of a tenth of a millisecond then took six times as long, for
- * memory that is mapped and unmapped, a look at what the system has left, windows of the table
- * (docs/decisions/56-few-rows.md).  So the first rows are kept as they come.  If the input ends with them,
- * they are sorted so.  Otherwise the large sort gets them first.  A sort that is done again may be done often:
- * there more rows are few.
+ * The planner may expect thousands of rows where ten come: of an expression without statistics, of a
+ * value that is rarer than the average.  A statement of a tenth of a millisecond then took six times as
+ * long, for memory that is mapped and unmapped, a look at what the system has left, windows of the table
+ * (docs/decisions/56-few-rows.md).  So the first rows are kept as they come.  If the input ends with
+ * them, they are sorted so.  Otherwise the large sort gets them first.  A sort that is done again may be
+ * done often: there more rows are few.
  *
- * Of a LIMIT, the number may only be known now, and be small: then those rows are few that it asks for, out of
- * all.  No file is written, in whatever order they come.  If they are wider than was planned, so that they do
- * not fit work_mem, the large sort gets them.
+ * Of a LIMIT, the number may only be known now, and be small: then those rows are few that it asks for, out
+ * of all.  If they are wider than was planned, so that they do not fit work_mem, the large sort gets them.
+ * If it leaves rows in their table, it also gets those that come in the opposite order: it writes 16 bytes
+ * for each, and core's heap takes two or three times as long.
  *
  * Rows that a large sort leaves in their table are copied out of it here, when the scan has them: the input's
  * own rows are only their places and keys.
@@ -23,6 +24,7 @@
 #include "access/htup_details.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "storage/fd.h"
 #include "utils/rel.h"
 
 /* So many rows, or bytes of them, are few. */
@@ -32,6 +34,9 @@
 /* The same of a sort that is done again. */
 #define AGAIN_ROWS		4096
 #define AGAIN_BYTES		((Size) 1024 * 1024)
+
+/* After so many rows it is plain that they come in the opposite order. */
+#define REVERSED_ROWS	16384
 
 /* Of work_mem, what the kept rows have. */
 #define MEMORY_SHARE	4
@@ -53,8 +58,8 @@ struct WsFew
 };
 
 /*
- * Prepares for the few rows of a node's sorts of `input`, as `r` asks for, whose rows stay in `rel`, or NULL, in
- * CurrentMemoryContext, which is the query's.  NULL, if they are to be sorted as many are.
+ * Prepares for the few rows of a node's sorts of `input`, as `r` asks for, whose rows stay in `rel`, or NULL,
+ * in CurrentMemoryContext, which is the query's.  NULL, if they are to be sorted as many are.
  */
 WsFew *
 ws_few_create(PlanState *input, Relation rel, const WsRequest *r)
@@ -74,6 +79,8 @@ ws_few_create(PlanState *input, Relation rel, const WsRequest *r)
 									   rel != NULL ? &TTSOpsVirtual : &TTSOpsHeapTuple);
 	/* the projection of the table's scan, which made the input's row, has it */
 	few->row = rel != NULL ? &input->ps_ExprContext->ecxt_scantuple : NULL;
+	/* two keys may be one column: what sorts of it takes the first that is the same */
+	memset(few->slot->tts_isnull, true, few->slot->tts_tupleDescriptor->natts);
 	few->top = ws_top_create(few->desc, rel != NULL ? r->columns : r->attnos, r);
 	return few;
 }
@@ -122,11 +129,14 @@ ws_few_context(const WsFew *few)
 	return ws_top_context(few->top);
 }
 
-/* Takes another row of the input.  False if the kept ones do not fit work_mem any more. */
+/* Takes another row of the input.  False if the large sort is to have the kept ones, and all others. */
 bool
 ws_few_put(WsFew *few, TupleTableSlot *slot)
 {
 	keep(few, slot);
+	if (unlikely(few->in_table && ws_top_is_reversed(few->top, REVERSED_ROWS)) &&
+		temp_file_limit < 0 && ws_max_temp < 0)
+		return false;
 	return ws_top_bytes(few->top) <= (Size) work_mem * 1024;
 }
 
@@ -187,8 +197,8 @@ ws_few_bounded(const WsFew *few)
 }
 
 /*
- * Puts the next row, or the one before, into `slot`, as ws_sort_get.  Behind the last one, the one before is the
- * last.
+ * Puts the next row, or the one before, into `slot`, as ws_sort_get.  Behind the last one, the one before is
+ * the last.
  */
 bool
 ws_few_get(WsFew *few, bool forward, TupleTableSlot *slot)

@@ -1,27 +1,27 @@
 /*-------------------------------------------------------------------------
  * top.c - rows in memory, in order: all of a few, or of many the first ones, as many as a LIMIT asks for.
  *
- * Those of many are a heap whose first row is the last one in order, as in the bounded sort of PostgreSQL's
- * tuplesort; but a row is compared with that before it is copied: most rows are not.  Rows are heap tuples: one
- * of a table keeps its place and system columns, and is not looked up again.
+ * Those of many are a heap whose first row is the last one in order, as in the bounded sort of
+ * PostgreSQL's tuplesort; but a row is compared with that before it is copied: most rows are not.  Rows are
+ * heap tuples: one of a table keeps its place and system columns, and is not looked up again.
  *
- * Memory: the rows, and a TopRow each, until ws_top_end.  All rows of a few are in chunks, which the next sort
- * finds where they are: to have the system give and take the memory took a fourth of sorts of 600 rows.
- * These, and comparison functions, have that of the context in which it was created.  Errors: those of comparing and detoasting, and of no memory.
+ * Memory: the rows, and a TopRow each, until ws_top_end.  All rows of a few are in chunks, which the next
+ * sort finds where they are: to have the system give and take the memory took a fourth of sorts of 600 rows.
+ * These, and comparison functions, have that of the context in which it was created.
+ * Errors: those of comparing and detoasting, and of no memory.
  *-------------------------------------------------------------------------
  */
 #include "exec/exec.h"
 
 #include "access/htup_details.h"
 #include "executor/tuptable.h"
+#include "miscadmin.h"
 #include "utils/memutils.h"
 #include "utils/sortsupport.h"
 
-/* What a row's memory takes beside it, in bytes. */
-#define CHUNK			16
-
-/* Of a chunk, and how many are kept. */
+/* Bytes of a chunk, and of the first one; how many are kept. */
 #define CHUNK_BYTES		((Size) 64 * 1024)
+#define FIRST_CHUNK		((Size) 8 * 1024)
 #define MOST_CHUNKS		20
 
 typedef struct TopRow
@@ -30,6 +30,7 @@ typedef struct TopRow
 	Datum		key;			/* the first key's value, in `row` or by itself */
 	bool		isnull;
 	bool		in_chunk;
+	uint32		bytes;			/* of memory */
 } TopRow;
 
 struct WsTop
@@ -48,6 +49,8 @@ struct WsTop
 	int64		n;
 	int64		bound;			/* of rows that are kept; then `rows` is a heap.  0: all are */
 	Size		bytes;			/* of the kept rows */
+	int64		passed;			/* rows under a bound that were not kept, */
+	int64		replaced;		/* and those that took the place of another */
 };
 
 /*
@@ -99,6 +102,7 @@ compare(const WsTop *top, const TopRow *a, const TopRow *b)
 static int
 compare_rows(const void *a, const void *b, void *top)
 {
+	CHECK_FOR_INTERRUPTS();
 	return compare(top, a, b);
 }
 
@@ -112,7 +116,8 @@ comes_before(const WsTop *top, TupleTableSlot *slot, const TopRow *kept)
 		bool		null1,
 					null2 = kept->isnull;
 		Datum		value1 = slot_getattr(slot, key->ssup_attno, &null1);
-		Datum		value2 = i == 0 ? kept->key : heap_getattr(kept->row, key->ssup_attno, top->desc, &null2);
+		Datum		value2 = i == 0 ? kept->key :
+			heap_getattr(kept->row, key->ssup_attno, top->desc, &null2);
 		int			order = ApplySortComparator(value1, null1, value2, null2, key);
 
 		if (order != 0)
@@ -121,25 +126,22 @@ comes_before(const WsTop *top, TupleTableSlot *slot, const TopRow *kept)
 	return false;
 }
 
-/* What a row takes. */
-static Size
-row_bytes(HeapTuple row)
-{
-	return HEAPTUPLESIZE + row->t_len + sizeof(TopRow) + CHUNK;
-}
-
 /* Room for so many bytes in a chunk; NULL if there is none. */
 static char *
 room_in_chunk(WsTop *top, Size bytes)
 {
 	char	   *room;
 
-	if (top->in_use == 0 || top->used + bytes > CHUNK_BYTES)
+	while (top->in_use == 0 || top->used + bytes > (top->in_use == 1 ? FIRST_CHUNK : CHUNK_BYTES))
 	{
 		if (bytes > CHUNK_BYTES || top->in_use == MOST_CHUNKS)
 			return NULL;
 		if (top->in_use == top->nchunks)
-			top->chunks[top->nchunks++] = MemoryContextAlloc(top->lasting, CHUNK_BYTES);
+		{
+			top->chunks[top->in_use] = MemoryContextAlloc(top->lasting,
+														  top->in_use == 0 ? FIRST_CHUNK : CHUNK_BYTES);
+			top->nchunks++;
+		}
 		top->in_use++;
 		top->used = 0;
 	}
@@ -181,7 +183,9 @@ copy_row(WsTop *top, TupleTableSlot *slot)
 		row.row = ExecCopySlotHeapTuple(slot);
 	}
 	MemoryContextSwitchTo(old);
-	top->bytes += row_bytes(row.row);
+	row.bytes = sizeof(TopRow) + (row.in_chunk ? MAXALIGN(HEAPTUPLESIZE + row.row->t_len) :
+								  GetMemoryChunkSpace(row.row));
+	top->bytes += row.bytes;
 	row.key = heap_getattr(row.row, top->keys[0].ssup_attno, top->desc, &row.isnull);
 	return row;
 }
@@ -189,7 +193,7 @@ copy_row(WsTop *top, TupleTableSlot *slot)
 static void
 drop_row(WsTop *top, TopRow *row)
 {
-	top->bytes -= row_bytes(row->row);
+	top->bytes -= row->bytes;
 	if (!row->in_chunk)
 		heap_freetuple(row->row);
 }
@@ -257,9 +261,19 @@ ws_top_put(WsTop *top, TupleTableSlot *slot)
 	}
 	else if (comes_before(top, slot, &top->rows[0]))
 	{
+		top->replaced++;
 		drop_row(top, &top->rows[0]);
 		sift_down(top, top->n, 0, copy_row(top, slot));
 	}
+	else
+		top->passed++;
+}
+
+/* Have so many rows, and most of those that came, taken the place of another? */
+bool
+ws_top_is_reversed(const WsTop *top, int64 least)
+{
+	return top->replaced >= least && top->replaced > top->passed;
 }
 
 /* Sorts the kept rows. */
@@ -331,5 +345,6 @@ ws_top_end(WsTop *top)
 	top->in_use = 0;
 	top->rows = NULL;
 	top->room = top->n = top->bound = 0;
+	top->passed = top->replaced = 0;
 	top->bytes = 0;
 }

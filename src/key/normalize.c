@@ -50,8 +50,8 @@ ws_unexpected_null(void)
 }
 
 /*
- * In a database of UTF-8 a null has byte 0xFF for itself.  A text that begins so is not UTF-8, but may come from a
- * shared catalog; this byte is put in front of it, and of one that begins with this.
+ * In a database of UTF-8 a null has byte 0xFF for itself.  A text that begins so is not UTF-8, but may come
+ * from a shared catalog; this byte is put in front of it, and of one that begins with this.
  */
 #define ESCAPED_FIRST	0xFE
 

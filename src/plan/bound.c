@@ -212,14 +212,14 @@ ws_bound_in_worker(PlannerInfo *root, double bound)
 
 /*
  * Does a level ask its only subquery for more rows than its LIMIT is for?  Its conditions may drop some, and
- * ExecSetTupleBound() does not pass its windows and functions that return sets.
+ * ExecSetTupleBound() does not pass its windows, functions that return sets, and locks.
  */
 static bool
 is_bound_lost(PlannerInfo *root)
 {
 	int			relid;
 
-	return root->parse->hasWindowFuncs || root->parse->hasTargetSRFs ||
+	return root->parse->hasWindowFuncs || root->parse->hasTargetSRFs || root->parse->rowMarks != NIL ||
 		(bms_get_singleton_member(root->all_baserels, &relid) &&
 		 root->simple_rel_array[relid]->baserestrictinfo != NIL);
 }
@@ -267,10 +267,9 @@ is_optional(const PlannerInfo *root, Relids own, Relids other)
 }
 
 /*
- * Might the rows of `rel`, in the order of the query, be read far beyond the LIMIT of the query, or of one outside?
- * They are
- * if conditions on other tables, or EXISTS and IN, drop those that come first.  Core keeps the LIMIT's rows
- * above the joins.
+ * Might the rows of `rel`, in the order of the query, be read far beyond the LIMIT of the query, or of one
+ * outside?  They are if conditions on other tables, or EXISTS and IN, drop those that come first.  Core keeps
+ * the LIMIT's rows above the joins.
  */
 bool
 ws_limit_may_starve(PlannerInfo *root, const RelOptInfo *rel)
@@ -279,7 +278,8 @@ ws_limit_may_starve(PlannerInfo *root, const RelOptInfo *rel)
 	Relids		own = rel->top_parent_relids != NULL ? rel->top_parent_relids : rel->relids;
 	ListCell   *lc;
 
-	if (ws_debug_force || (q->limitCount == NULL && root->tuple_fraction <= 0) || bms_membership(root->all_baserels) != BMS_MULTIPLE ||
+	if (ws_debug_force || (q->limitCount == NULL && root->tuple_fraction <= 0) ||
+		bms_membership(root->all_baserels) != BMS_MULTIPLE ||
 		q->groupClause != NIL || q->groupingSets != NIL || q->distinctClause != NIL || q->hasAggs ||
 		q->hasWindowFuncs)
 		return false;

@@ -460,13 +460,14 @@ set_costs(PlannerInfo *root, Path *path, const Path *sort, const Path *input, do
 		c.startup = c.run = 0;
 	path->startup_cost = input->total_cost + c.startup;
 	path->total_cost = path->startup_cost + c.run;
-	if (!ws_debug_force && bound == WS_UNKNOWN_BOUND)
+	if (!ws_debug_force && bound == WS_UNKNOWN_BOUND && sort->total_cost > 0)
 	{
 		/*
 		 * Beside core's sort alone: what a LIMIT's parameter is worth, core learns from plans for its value.
 		 * A sort that seems to be cheaper than these ends them, and workers' share in reading a few rows.
 		 */
-		double		less = WS_JUST_LESS + (1 - WS_JUST_LESS) / 2 * Min(1, path->total_cost / sort->total_cost);
+		double		less = WS_JUST_LESS + (1 - WS_JUST_LESS) / 2 *
+			Min(1, (path->startup_cost + UNKNOWN_SHARE * c.run) / sort->total_cost);
 
 		path->startup_cost = Max(path->startup_cost, less * sort->startup_cost);
 		path->total_cost = Max(path->total_cost, less * sort->total_cost);

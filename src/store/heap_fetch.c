@@ -380,14 +380,16 @@ ws_heap_fetch(WsHeap *h)
 			int			group = h->groups;
 			WsDirectBlock *b = h->touching + group * WS_DIRECT_BLOCKS;
 			Size		limit = Min(h->rows, next + GROUP_ROWS);
+			int			n;
 
-			for (h->in_group[group] = 0; next < limit && h->in_group[group] < WS_DIRECT_BLOCKS; h->in_group[group]++, b++)
+			for (n = 0; next < limit && n < WS_DIRECT_BLOCKS; n++, b++)
 			{
 				b->block = ws_row_block(h->order[next]);
 				b->from = next;
 				b->end = next = block_end(h, next);
 			}
-			ws_direct_recall(h->direct, h->touching + group * WS_DIRECT_BLOCKS, h->in_group[group],
+			h->in_group[group] = n;
+			ws_direct_recall(h->direct, h->touching + group * WS_DIRECT_BLOCKS, n,
 							 !h->resident);
 		}
 		if ((!h->resident || h->remembers) &&

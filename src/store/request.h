@@ -67,7 +67,7 @@ typedef struct WsRequest
 	bool		direct_always;	/* direct reads whatever the cache holds */
 	bool		direct_never;
 	WsThreads	threads;
-	double		codes;			/* for forecasts: the share of the memory that codes of values will take */
+	double		codes;			/* for forecasts: the share of the memory that codes will take */
 } WsRequest;
 
 /* Of the rows expected, the share up to which it pays not to take all in for a LIMIT. */

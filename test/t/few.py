@@ -42,6 +42,12 @@ def stores():
         sql = 'SELECT * FROM t ORDER BY pad, i'
         equal(rows(cur, sql), rows(core, sql), 'more than a fourth of work_mem')
         check('few rows' not in explain(cur, sql, ', ANALYZE'), 'is not few')
+        # a key that is another one's column, too
+        core.execute("CREATE TABLE d AS SELECT i, md5((i % 700)::text) AS t, repeat('x', 900) AS b FROM generate_series(1, 3000) i")
+        cur = session(cluster, **{'wiscsort.debug_few': FEW, 'wiscsort.record_store': 'heap', 'work_mem': '64kB'})
+        sql = 'SELECT * FROM d WHERE i <= %d ORDER BY t COLLATE "en-x-icu" DESC, t COLLATE "C", i'
+        for size in (FEW // 2, 3000):
+            equal(rows(cur, sql % size), rows(core, sql % size), 'a column that is two keys, %d rows' % size)
         healthy(cluster, 'stores')
 
 
@@ -110,6 +116,11 @@ def limits():
                     query = 'EXECUTE q%d(%d, %d)' % (number, limit, offset)
                     equal(rows(cur, query), rows(core, query), '%s: %s, %d rows from %d' % (store, order, limit, offset))
                 plan = explain(cur, 'EXECUTE q%d(5, 2)' % number, ', ANALYZE, TIMING OFF')
+                if (store, order) == ('heap', 'i DESC'):
+                    check('Record Store: heap\n' in plan, 'rows in the opposite order are left in their table', plan)
+                    cur.execute("SET temp_file_limit = '1GB'")
+                    plan = explain(cur, 'EXECUTE q%d(5, 2)' % number, ', ANALYZE, TIMING OFF')
+                    cur.execute('RESET temp_file_limit')
                 for wanted in ('Record Store: few rows\n', 'Bound: 7\n', 'Rows Passed Over: 19993\n', 'IndexMap Entries: 7\n',
                                'Disk: 0 kB\n'):
                     check(wanted in plan, '%s: %s: %s' % (store, order, wanted.strip()), plan)
