@@ -21,6 +21,7 @@
 #include "exec/exec.h"
 #include "exec/below/below.h"
 
+#include "access/htup_details.h"
 #include "common/int.h"
 #include "executor/executor.h"
 #include "jit/jit.h"

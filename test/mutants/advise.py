@@ -19,7 +19,6 @@ fault('writing queries', FILE, 'if (query->commandType != CMD_SELECT || query->h
       't:advise')
 fault('locking queries', FILE, 'if (query->rowMarks != NIL)', 'if (false)', 't:advise')
 fault('parameters', FILE, 'if (nparams > 0)', 'if (false)', 't:advise')
-FILE = 'advise/advise.c'
 fault('a query that is run may write', FILE,
       'XactReadOnly = true;		/* until the subtransaction ends */', '', 't:advise')
 FILE = 'exec/input.c'

@@ -80,8 +80,8 @@ FILE = 'store/spoolscan.c'
 fault('padding is taken for a row', FILE,
       'return bits != 0 ? here : (int64) TYPEALIGN(8, end) + 8 - WS_ROW_HEADER;', 'return here;', 't:beyond/told')
 fault('a length is taken for a header', FILE, 'row += sizeof(uint64);', '{}', 't:beyond/told')
-fault('holes before they have been read', FILE, 'behind = TYPEALIGN_DOWN(PAGE_BYTES, scan->end);',
-      'behind = TYPEALIGN_DOWN(PAGE_BYTES, scan->end) + PUNCH_STEP;', 't:beyond/lost')
+fault('holes before they have been read', FILE, 'behind = TYPEALIGN_DOWN(ws_page_bytes(), scan->end);',
+      'behind = TYPEALIGN_DOWN(ws_page_bytes(), scan->end) + PUNCH_STEP;', 't:beyond/lost')
 FILE = 'sort/again.c'
 fault('a row is handed out twice', FILE, 'pass_over(s, sort->rows_before - 1, slot);',
       'pass_over(s, sort->rows_before - 2, slot);', 'unit:test_again')
@@ -102,8 +102,8 @@ FILE = 'exec/request.c'
 fault('a column that cannot be null is', FILE, 'r->needed[i] = all || TupleDescAttr(desc, i)->attnotnull;',
       'r->needed[i] = all;', 't:beyond/from_table t:beyond/outgrown')
 fault('a copy is taken for the row', FILE, 'r->needed = NULL;', '{}', 't:beyond/from_table')
-fault('an old plan is believed', FILE, 'r->copies = r->needed != NULL && has_outgrown_memory(r, rel);',
-      'r->copies = false;', 't:beyond/outgrown')
+fault('an old plan is believed', FILE, 'if (r->needed == NULL || !has_outgrown_memory(r, rel))',
+      'if (true)', 't:beyond/outgrown')
 fault('the mark is lost', 'sort/again.c', 's->mark_position = first->mark_position;', '{}', 'unit:test_again t:beyond/places')
 FILE = 'merge/passes.c'
 fault('the youngest runs are merged', FILE, 'put_first(f, end - n, n);', 'put_first(f, 0, n);', 'unit:test_travel')
@@ -113,13 +113,22 @@ FILE = 'exec/request.c'
 fault('a spool has all of temp_file_limit', FILE, 'if (limit < 0 || bytes > most || (double) r->allowance <= most)', 'if (true)', 't:limits')
 fault('cheap random reads of the server count', FILE,
       'bool		own = false;', 'bool		own = true;', 't:left_to_core')
-fault('TIES have the price of few rows', 'plan/rewrite.c', 'if (has_ties(rw))', 'if (false)', 'sql:plans')
+fault('TIES have the price of few rows', 'plan/rewrite.c', 'if (has_ties(rw) || rw->root->parse->rowMarks != NIL)', 'if (false)', 'sql:plans')
 FILE = 'exec/node.c'
-fault('the first rows are lost where they are not all', FILE, 'for (int i = 0; i < ws_few_rows(state->few); i++)',
-      'for (int i = 1; i < ws_few_rows(state->few); i++)', 't:few')
+fault('the first rows are lost where they are not all', FILE, 'for (int64 i = 0; i < ws_few_rows(state->few); i++)',
+      'for (int64 i = 1; i < ws_few_rows(state->few); i++)', 't:few')
 FILE = 'exec/few.c'
-fault('few rows are never so many', FILE, 'while (few->nrows < few->most && few->bytes < most)',
-      'while (few->nrows < few->most - 1)', 't:few')
+fault('few rows are never so many', FILE, 'while (ws_top_rows(few->top) < few->most && ws_top_bytes(few->top) < most)',
+      'while (ws_top_rows(few->top) < few->most - 1)', 't:few')
+fault('a column is one key', FILE, 'memset(few->slot->tts_isnull, true, few->slot->tts_tupleDescriptor->natts);', '', 't:few')
+fault('rows in the opposite order stay in the heap', FILE,
+      'if (unlikely(few->in_table && ws_top_is_reversed(few->top, REVERSED_ROWS)) &&', 'if (false &&', 't:few')
+FILE = 'exec/top.c'
+fault('of many rows not the first are kept', FILE,
+      'if (child + 1 < n && compare(top, &top->rows[child + 1], &top->rows[child]) > 0)', 'if (false)', 't:few')
+fault('a bound keeps one row too few', FILE, 'else if (comes_before(top, slot, &top->rows[0]))', 'else if (false)', 't:few')
+fault('a LIMIT is passed to a window', 'plan/bound.c', 'if (is_bound_lost(root->parent_root))', 'if (false)', 'sql:plans')
+fault('what is not UTF-8 is a null', 'key/normalize.c', 'put_byte(w, ESCAPED_FIRST ^ invert);', '{}', 't:libc')
 fault('any index finds a value', 'plan/reach.c', 'if ((index->relam == BTREE_AM_OID || index->relam == HASH_AM_OID) &&', 'if (',
       reason='PostgreSQL joins such tables as it would without wiscsort: plans are slower, and right')
 FILE = 'plan/narrow.c'

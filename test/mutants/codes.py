@@ -107,7 +107,7 @@ fault('a text of bytes that need an escape', FILE, 'if (unlikely(!none_escaped(b
 fault('a text that ends in a prefix is told wholly', 'key/told.c',
       'if (ws_text_first(spec) && spec->ncols == 1 && !spec->cols[0].descending && (uint8) prefix == 0)',
       'if (ws_text_first(spec) && (uint8) prefix == 0)', 'unit:test_key')
-fault('prefix is not said to be cut', FILE, 'r->cut = true;', '{}', 'unit:test_range sql:ranges')
+fault('prefix is not said to be cut', 'key/prefix.c', 'r->cut = true;', '{}', 'unit:test_range sql:ranges')
 fault('gap goes on', FILE, 'if (ws_code_is_exact(code))\nreturn true;', 'return true;',
       'unit:test_dictionary t:libc')
 
@@ -125,7 +125,7 @@ fault('two notes at the place of the first', FILE, 'noted = (WsNoted) {b->noted[
       'noted = (WsNoted) {noted.entry, noted.n + b->noted[i + 1].n};', 'unit:test_formation sql:limits')
 fault('entries cut before they are settled', FILE, 'if (settled)', 'if (true)', 'unit:test_formation sql:limits')
 FILE = 'exec/node.c'
-fault('a sort of fewer rows read again', FILE, '(sorted > 0 && (wanted == 0 || wanted > sorted)))', 'false)',
+fault('a sort of fewer rows read again', FILE, '(wanted == 0 || wanted > sorted)))', 'false))',
       'sql:limits')
 FILE = 'plan/finish.c'
 fault('WITH TIES taken for a bound', FILE, '((Limit *) plan)->limitOption == LIMIT_OPTION_COUNT)', 'true)',
@@ -165,8 +165,8 @@ fault('values behind codes of beginnings read', 'key/prefix.c',
       'ws_key_bytes(spec, values, isnull, 0, ws_beginnings_reach(spec->beginnings), key);', 't:aside',
       'Slower only, of long values that are seldom.')
 fault('codes of what is set aside', 'key/learn.c',
-      'return ws_encoding_partial(col->encoding) && !col->dissimilar && !col->aside;',
-      'return ws_encoding_partial(col->encoding) && !col->dissimilar;', 't:aside')
+      'return ws_encoding_partial(col->encoding) && !col->dissimilar && !col->aside && !col->needless;',
+      'return ws_encoding_partial(col->encoding) && !col->dissimilar && !col->needless;', 't:aside')
 fault('null byte of a text that is set aside', FILE, 'col->null_apart = col->tells_null = false;', '', 't:aside')
 fault('no comparator for what is set aside', FILE, 'spec->comparator = true;', '', 't:aside')
 fault('values read for no byte', 'key/normalize.c', 'if (only_bytes && w.pos >= w.end)', 'if (false)', 't:aside')

@@ -3,8 +3,8 @@
 from faults import fault
 
 FILE = 'key/bits.h'
-fault('more bits than there is room for', FILE, 'b->key |= (uint64) (bits >> (n - b->left));',
-      'b->key |= (uint64) bits;', 'sql:types')
+fault('more bits than there is room for', FILE, 'b->key |= bits >> (n - b->left);',
+      'b->key |= bits;', 'sql:types')
 fault('parts behind an abbreviation', FILE, 'if (ws_encoding_partial(part->encoding))', 'if (false)',
       'sql:types',
       'There is no room behind one: it has 64 bits, and some are in front of it.')
@@ -35,16 +35,16 @@ fault('dropped fields count', FILE, 'if (att->attisdropped)', 'if (false)', 'sql
 FILE = 'key/jsonb.c'
 fault('empty jsonb array behind scalars', FILE,
       'else if (JsonContainerIsObject(root) || JsonContainerSize(root) > 0)', 'else', 'sql:types')
-fault('jsonb scalars behind arrays', FILE, 'ws_bits_put(&b, 1, FLAG_BITS);',
-      'ws_bits_put(&b, 3, FLAG_BITS);', 'sql:types')
+fault('jsonb scalars behind arrays', FILE, 'ws_bits_put(b, 1, FLAG_BITS);',
+      'ws_bits_put(b, 3, FLAG_BITS);', 'sql:types')
 fault('members not counted', FILE, 'if (n >= MANY)', 'if (n > MANY)', 'sql:types')
 fault('true before false in jsonb', FILE, 'ws_bits_put(b, JBE_ISBOOL_TRUE(entry) ? 1 : 0, 1);',
       'ws_bits_put(b, JBE_ISBOOL_TRUE(entry) ? 0 : 1, 1);', 'sql:types')
 fault('key of an object less than the first', FILE, 'ws_bits_put(b, cmp < 0 ? 0 : cmp == 0 ? 1 : 2, FLAG_BITS);',
       'ws_bits_put(b, cmp < 0 ? 2 : cmp == 0 ? 1 : 0, FLAG_BITS);', 'sql:types')
 fault('keys as long as the first are equal', FILE,
-      'else if (length != first->length || memcmp(text, first->text, length) != 0)',
-      'else if (length != first->length)', 'sql:types')
+      'return length == first->length && memcmp(text, first->text, length) == 0;',
+      'return length == first->length;', 'sql:types')
 fault('keys of another object', FILE, 'layout->nkeys = 0;', 'layout->nkeys %= MOST_KEYS;', 'sql:types')
 fault('last member of an object first', FILE, 'put_member(b, layout, c, n + i, data, value);',
       'put_member(b, layout, c, 2 * n - 1, data, value);', 'sql:types')

@@ -7,12 +7,11 @@ FILE = 'plan/lookups.c'
 fault('lost order of lookups is free', FILE,
       'loop->jpath.path.total_cost += share * PAGES_OF_LOOKUP * seq_page_cost *', 'loop->jpath.path.total_cost += 0 *', 't:lookups')
 fault('lookups in buffers cost as much', FILE,
-      'share = order_lost(root, sort, loop->jpath.innerjoinpath) * (1 - NBuffers / pages);',
-      'share = order_lost(root, sort, loop->jpath.innerjoinpath);', 't:lookups')
+      'share = order_lost(root, sort, lookup) * (1 - NBuffers / pages);',
+      'share = order_lost(root, sort, lookup);', 't:lookups')
 fault('keys in order are out of order', FILE, 'if (ri->left_ec == first || ri->right_ec == first || ri->parent_ec == first)',
       'if (false)', 't:lookups')
-FILE = 'exec/node.c'
-fault('no rows once, no rows ever', FILE, 'state->empty = false;', '', 'sql:executor')
+fault('the rows of the sort before stay', 'exec/few.c', 'few->sorted = false;', '', 't:few')
 FILE = 'sort/budget.c'
 fault('entries of short rows behind a long one', FILE, 'b->arena = Min(b->arena, share - share / ENTRIES_LEAST);', '',
       'sql:inline unit:test_budget')

@@ -20,8 +20,8 @@ fault('windows of equal keys in any order', FILE,
 FILE = 'index/compared.c'
 fault('misplaced rows inserted elsewhere', FILE, 'entries[from + nrows] = *row;', 'entries[from] = *row;',
       'unit:test_ties')
-fault('row dropped that was not misplaced', FILE, 'dropped[(*ndropped)++] = entries[left - 1];',
-      'dropped[(*ndropped)++] = entries[i];', 'unit:test_ties')
+fault('row dropped that was not misplaced', FILE, 'dropped[(*ndropped)++] = entries[--left];',
+      'dropped[(*ndropped)++] = entries[(--left, i)];', 'unit:test_ties')
 fault('rows of equal keys in any order', FILE,
       'cmp = compare_keys(t, pa, pb, t->told);\nreturn cmp != 0 ? cmp : compare_pointers(pa, pb);',
       'cmp = compare_keys(t, pa, pb, t->told);\nreturn cmp != 0 ? cmp : compare_pointers(pb, pa);', 'sql:edges')
@@ -30,10 +30,10 @@ fault('pairs of equal keys in any order', FILE,
       't->tied |= cmp == 0 && pa != pb;\nreturn cmp != 0 ? cmp : compare_pointers(pb, pa);', 'unit:test_ties sql:edges')
 fault('pairs without further columns', FILE, 'else if (t->tied && t->told + 1 < t->spec->ncols)', 'else if (false)',
       'unit:test_ties sql:multi')
-fault('pairs of other values taken for equal', FILE, 'number++;', '{}', 'unit:test_ties sql:multi')
+fault('pairs of other values taken for equal', FILE, 'number += compare_pair_values(&pairs[i - 1], &pairs[i], t) != 0;', '{}', 'unit:test_ties sql:multi')
 fault('columns behind compared by those in front', FILE, 'behind.compare += next;', '{}', 'unit:test_ties sql:multi')
-fault('the value of another column kept', FILE, 'keep(t->rows->store, key, t->first + t->told, &kept)',
-      'keep(t->rows->store, key, t->told, &kept)', 'sql:heap_ties')
+fault('the value of another column kept', FILE, 'pairs[i].datum = t->rows->keep(t->rows->store, key, t->first + t->told, &kept);',
+      'pairs[i].datum = t->rows->keep(t->rows->store, key, t->told, &kept);', 'sql:heap_ties')
 fault('pair of a null', FILE, 'pairs[i].pointer |= PAIR_NULL;', '{}', 'sql:edges')
 fault('guess believed', FILE,
       'if (ws_key_compare(t->spec, t->told, last->values, last->isnull, key->values, key->isnull) <= 0)',
