@@ -23,12 +23,14 @@ BEGIN
 		-- if it was somebody else's, nothing of that is left
 		IF EXISTS (SELECT FROM (SELECT 'pg_proc'::regclass, p.oid, p.pronamespace FROM pg_catalog.pg_proc p
 				UNION ALL SELECT 'pg_class'::regclass, c.oid, c.relnamespace FROM pg_catalog.pg_class c
-				UNION ALL SELECT 'pg_operator'::regclass, o.oid, o.oprnamespace FROM pg_catalog.pg_operator o) x(class, id, namespace)
+				UNION ALL SELECT 'pg_operator'::regclass, o.oid, o.oprnamespace FROM pg_catalog.pg_operator o)
+				x(class, id, namespace)
 			 WHERE x.namespace = 'wiscsort'::regnamespace
 			   AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d WHERE d.classid = x.class AND d.objid = x.id
 					AND d.refclassid = 'pg_extension'::regclass AND d.refobjid = extension)) THEN
 			RAISE EXCEPTION 'schema wiscsort has objects that are not of the extension'
-				USING HINT = 'Move them to another schema, and update again.', ERRCODE = 'object_not_in_prerequisite_state';
+				USING HINT = 'Move them to another schema, and update again.',
+				ERRCODE = 'object_not_in_prerequisite_state';
 		END IF;
 		ALTER SCHEMA wiscsort OWNER TO CURRENT_USER;
 		UPDATE pg_catalog.pg_namespace SET nspacl = NULL WHERE oid = 'wiscsort'::regnamespace;

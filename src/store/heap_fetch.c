@@ -221,7 +221,6 @@ touch_batch(void *arg, int item, int side)
 {
 	WsHeap	   *h = arg;
 	int			group = item < h->groups ? item : 2 * h->groups - 1 - item;
-
 	int			half = (h->in_group[group] + 1) / 2;
 	WsDirectBlock *blocks = h->touching + group * WS_DIRECT_BLOCKS;
 
