@@ -246,9 +246,9 @@ bound_fits(const WsSortState *state)
 }
 
 /*
- * Sorts the rows that a LIMIT asks for, out of those that are kept, and all others.  False if the large sort
- * is to have them (ws_few_put): what is kept then are the first of what has come, and the input goes on behind
- * it.
+ * Sorts the rows that a LIMIT asks for, out of those that are kept, and all others.  False if the large
+ * sort is to have them (ws_few_put): what is kept then are the first of what has come, and the input goes
+ * on behind it.
  */
 static bool
 sort_bounded(WsSortState *state)
