@@ -40,6 +40,7 @@ _PG_init(void)
 	ws_install_planner_hooks();
 	ws_install_explain_option();
 	ws_install_left_hooks();
+	ws_install_gathered_hook();
 	ws_stat_install();
 }
 

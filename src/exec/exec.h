@@ -87,7 +87,10 @@ typedef struct WsSortState
 	bool		has_stats;
 	const char *store;			/* its name */
 	WsSortStats stats;
+	struct WsWorkerSorts *workers;	/* of a parallel query that is instrumented, or NULL */
 } WsSortState;
+
+extern const CustomExecMethods ws_exec_methods;
 
 extern void ws_register_node(void);
 
@@ -98,6 +101,19 @@ extern List *ws_sort_keys(WsSortState *state, List *context, bool prefix);
 extern const char *ws_store_choice(const WsSortState *state);
 extern void ws_explain(CustomScanState *node, List *ancestors, ExplainState *es);
 extern void ws_explain_by(CustomScanState *node, List *keys, ExplainState *es);
+
+/* ---- gathered.c: figures of workers, for EXPLAIN ---- */
+typedef struct WsWorkerSorts WsWorkerSorts;
+
+extern void ws_install_gathered_hook(void);
+extern void ws_gathered_begin(WsSortState *state, EState *estate);
+extern void ws_gathered_end(WsSortState *state);
+extern Size ws_gathered_estimate(CustomScanState *node, struct ParallelContext *pcxt);
+extern void ws_gathered_create(CustomScanState *node, struct ParallelContext *pcxt, void *coordinate);
+extern void ws_gathered_attach(CustomScanState *node, shm_toc *toc, void *coordinate);
+extern void ws_gathered_write(CustomScanState *node);
+extern int	ws_gathered_count(const WsSortState *state);
+extern const WsSortStats *ws_gathered_sort(const WsSortState *state, int number, const char **store);
 
 /* ---- report.c ---- */
 extern void ws_exceeds_max_temp(WsWatch *watch) __attribute__((noreturn));

@@ -115,6 +115,75 @@ show_learnt(const WsLearnt *learnt, ExplainState *es)
 		ExplainPropertyInteger("Coded Beginnings", NULL, learnt->beginnings, es);
 }
 
+static const char *
+method_of(const WsSortStats *s)
+{
+	return s->runs.formed > 0 ? "wiscsort merge-pass" : "wiscsort one-pass";
+}
+
+/* Where rows waited that the store of this name had at first. */
+static const char *
+store_of(const WsSortStats *s, const char *name)
+{
+	return s->again ? psprintf("%s, then inline", name) : s->store.travels ? "inline" : name;
+}
+
+/* Of a parallel worker, in one line: as core's Sort, which shows less. */
+static void
+show_worker_line(int number, const WsSortStats *s, const char *store, ExplainState *es)
+{
+	appendStringInfoSpaces(es->str, es->indent * 2);
+	appendStringInfo(es->str, "Worker %d:  Sort Method: %s  Record Store: %s  Memory: " INT64_FORMAT "kB  Disk: "
+					 INT64_FORMAT "kB  Rows: " UINT64_FORMAT, number, method_of(s), store_of(s, store),
+					 kilobytes(s->memory), kilobytes(s->disk), s->runs.entries);
+	if (s->runs.formed > 0)
+		appendStringInfo(es->str, "  Runs: %d  Merge Passes: %d", s->runs.formed, s->runs.passes);
+	appendStringInfoChar(es->str, '\n');
+}
+
+/* The same under the names that the leader's own figures have. */
+static void
+show_worker_group(int number, const WsSortStats *s, const char *store, ExplainState *es)
+{
+	ExplainOpenGroup("Sort", NULL, true, es);
+	ExplainPropertyInteger("Worker Number", NULL, number, es);
+	ExplainPropertyText("Sort Method", method_of(s), es);
+	ExplainPropertyText("Record Store", store_of(s, store), es);
+	ExplainPropertyInteger("Memory", "kB", kilobytes(s->memory), es);
+	ExplainPropertyInteger("Disk", "kB", kilobytes(s->disk), es);
+	ExplainPropertyInteger("IndexMap Entries", NULL, (int64) s->runs.entries, es);
+	ExplainPropertyInteger("Runs", NULL, s->runs.formed, es);
+	ExplainPropertyInteger("Merge Passes", NULL, s->runs.passes, es);
+	ExplainCloseGroup("Sort", NULL, true, es);
+}
+
+/* The sorts of parallel workers, if there are any. */
+static void
+show_workers(const WsSortState *state, ExplainState *es)
+{
+	bool		open = false;
+
+	for (int i = 0; i < ws_gathered_count(state); i++)
+	{
+		const char *store;
+		const WsSortStats *s = ws_gathered_sort(state, i, &store);
+
+		if (s == NULL)
+			continue;
+		if (es->format == EXPLAIN_FORMAT_TEXT)
+		{
+			show_worker_line(i, s, store, es);
+			continue;
+		}
+		if (!open)
+			ExplainOpenGroup("Worker Sorts", "Worker Sorts", false, es);
+		open = true;
+		show_worker_group(i, s, store, es);
+	}
+	if (open)
+		ExplainCloseGroup("Worker Sorts", "Worker Sorts", false, es);
+}
+
 /* Why the rows of a node wait where they do. */
 const char *
 ws_store_choice(const WsSortState *state)
@@ -123,38 +192,16 @@ ws_store_choice(const WsSortState *state)
 		state->request->why;
 }
 
-/* ExplainCustomScan callback. */
-void
-ws_explain(CustomScanState *node, List *ancestors, ExplainState *es)
+/* The sort of this process, which has sorted. */
+static void
+show_sort(WsSortState *state, ExplainState *es)
 {
-	List	   *context = set_deparse_context_plan(es->deparse_cxt, node->ss.ps.plan, ancestors);
-	bool		prefix = es->verbose || ws_several_relations(es->rtable);
-
-	ws_explain_by(node, ws_sort_keys((WsSortState *) node, context, prefix), es);
-}
-
-/* The same of a sort whose keys are known, as a list of texts: reads no catalog. */
-void
-ws_explain_by(CustomScanState *node, List *keys, ExplainState *es)
-{
-	WsSortState *state = (WsSortState *) node;
 	WsSortStats *s = &state->stats;
 
-	ExplainPropertyList("Sort Key", keys, es);
-	if (es->verbose)
-		ExplainPropertyText("Record Store Choice", ws_store_choice(state), es);
-	if (es->verbose && state->request->ties != WS_TIES_NONE && !state->request->copies)
-		ExplainPropertyText("Tie Keys", state->request->ties == WS_TIES_SPOOL ? "spool" :
-							es->analyze && s->store.ties_spooled ? "table, then spool" : "table", es);
-	if (!es->analyze || !state->has_stats)
-		return;
 	if (state->sort != NULL)
 		ws_sort_stats(state->sort, s);	/* what has happened since it sorted */
-
-	ExplainPropertyText("Sort Method", s->runs.formed > 0 ? "wiscsort merge-pass" :
-						"wiscsort one-pass", es);
-	ExplainPropertyText("Record Store", s->again ? psprintf("%s, then inline", state->store) :
-						s->store.travels ? "inline" : state->store, es);
+	ExplainPropertyText("Sort Method", method_of(s), es);
+	ExplainPropertyText("Record Store", store_of(s, state->store), es);
 	if (s->again)
 		ExplainPropertyInteger("Began Again At Row", NULL, (int64) s->rows_before, es);
 	if (s->wanted > 0)
@@ -200,4 +247,33 @@ ws_explain_by(CustomScanState *node, List *keys, ExplainState *es)
 		if (s->store.persistent)
 			ExplainPropertyBool("Persistent Memory", true, es);
 	}
+}
+
+/* As ws_explain, of a sort whose keys are known, as a list of texts: reads no catalog. */
+void
+ws_explain_by(CustomScanState *node, List *keys, ExplainState *es)
+{
+	WsSortState *state = (WsSortState *) node;
+	const WsSortStats *s = &state->stats;
+
+	ExplainPropertyList("Sort Key", keys, es);
+	if (es->verbose)
+		ExplainPropertyText("Record Store Choice", ws_store_choice(state), es);
+	if (es->verbose && state->request->ties != WS_TIES_NONE && !state->request->copies)
+		ExplainPropertyText("Tie Keys", state->request->ties == WS_TIES_SPOOL ? "spool" :
+							es->analyze && s->store.ties_spooled ? "table, then spool" : "table", es);
+	if (es->analyze && state->has_stats)
+		show_sort(state, es);
+	if (es->analyze && !es->hide_workers)
+		show_workers(state, es);
+}
+
+/* ExplainCustomScan callback. */
+void
+ws_explain(CustomScanState *node, List *ancestors, ExplainState *es)
+{
+	List	   *context = set_deparse_context_plan(es->deparse_cxt, node->ss.ps.plan, ancestors);
+	bool		prefix = es->verbose || ws_several_relations(es->rtable);
+
+	ws_explain_by(node, ws_sort_keys((WsSortState *) node, context, prefix), es);
 }

@@ -14,7 +14,7 @@
  * With the table as record store (plan/heap.c) the node scans that table: its
  * scan tuple is the table's row, and its input are TIDs and keys.
  *
- * On error the sorter's files and memory go with their owners; Shutdown does
+ * On error the sorter's files and memory go with their owners; Shutdown ends
  * nothing, because a cursor is shut down after every FETCH.
  *-------------------------------------------------------------------------
  */
@@ -31,14 +31,12 @@
 #include "utils/rel.h"
 #include "utils/timestamp.h"
 
-static const CustomExecMethods exec_methods;
-
 static Node *
 create_state(CustomScan *cscan)
 {
 	WsSortState *state = (WsSortState *) newNode(sizeof(WsSortState), T_CustomScanState);
 
-	state->css.methods = &exec_methods;
+	state->css.methods = &ws_exec_methods;
 	return (Node *) state;
 }
 
@@ -90,6 +88,7 @@ begin_sort(CustomScanState *node, EState *estate, int eflags)
 
 	/* the projection is made anew below, and with it what it knows of subplans */
 	node->ss.ps.subPlan = NIL;
+	ws_gathered_begin(state, estate);
 	state->request = ws_request_read(cscan->custom_private, estate->es_snapshot);
 	state->request->random_access = (eflags & access) != 0;
 	if (cscan->custom_exprs != NIL)
@@ -440,6 +439,7 @@ end_sort(CustomScanState *node)
 	forget_result(state);
 	finish_sort(state);
 	ws_track_close(state->track);
+	ws_gathered_end(state);
 	ExecEndNode(outerPlanState(node));
 }
 
@@ -493,7 +493,7 @@ restore_sort(CustomScanState *node)
 		ws_few_restore(state->few);
 }
 
-static const CustomExecMethods exec_methods = {
+const CustomExecMethods ws_exec_methods = {
 	.CustomName = "WiscSort",
 	.BeginCustomScan = begin_sort,
 	.ExecCustomScan = exec_sort,
@@ -501,6 +501,10 @@ static const CustomExecMethods exec_methods = {
 	.ReScanCustomScan = rescan_sort,
 	.MarkPosCustomScan = mark_sort,
 	.RestrPosCustomScan = restore_sort,
+	.EstimateDSMCustomScan = ws_gathered_estimate,
+	.InitializeDSMCustomScan = ws_gathered_create,
+	.InitializeWorkerCustomScan = ws_gathered_attach,
+	.ShutdownCustomScan = ws_gathered_write,
 	.ExplainCustomScan = ws_explain,
 };
 

@@ -1,7 +1,9 @@
 #!/usr/bin/python3
 """Sorts of large tables where workers may be had: one WiscSort of text takes the place of core's Gather Merge, but
-not of a parallel scan that is dear; and many such sorts at once give what one gives."""
+not of a parallel scan that is dear; many such sorts at once give what one gives; and EXPLAIN has the figures of
+each worker's sort."""
 
+import re
 import threading
 
 import common
@@ -77,6 +79,73 @@ def many(cluster):
     check(not problems, '%d sorts at once' % AT_ONCE, problems)
 
 
+def sorts_in(plan):
+    """The WiscSorts of a plan in JSON, whether or not they are below Gather."""
+    if plan.get('Custom Plan Provider') == 'WiscSort':
+        yield plan
+    for below in plan.get('Plans', ()):
+        yield from sorts_in(below)
+
+
+def analysed(cur, sql):
+    """The only WiscSort of a plan that has been executed, and how many workers there were."""
+    plan = common.value(cur, 'EXPLAIN (ANALYZE, FORMAT JSON) ' + sql)[0]['Plan']
+
+    def workers(plan):
+        return plan.get('Workers Launched', 0) + sum(workers(below) for below in plan.get('Plans', ()))
+    found = list(sorts_in(plan))
+    check(len(found) == 1, 'one WiscSort', plan)
+    return found[0], workers(plan)
+
+
+def explained(cluster):
+    """Each worker's sort has its figures in EXPLAIN, and no node pretends to be parallel."""
+    cur = session(cluster, **{'work_mem': '1MB', 'max_parallel_workers_per_gather': '2', 'parallel_setup_cost': '0',
+                              'parallel_tuple_cost': '0', 'wiscsort.debug_force': 'off'})
+    total = 200000
+    query = 'SELECT i, v FROM x ORDER BY f, i'
+    for leader in ('on', 'off'):
+        cur.execute('SET parallel_leader_participation = ' + leader)
+        found, launched = analysed(cur, query)
+        each = found.get('Worker Sorts', [])
+        check(launched > 0 and len(each) == launched, 'a sort for each worker, leader ' + leader, found)
+        check([sort['Worker Number'] for sort in each] == list(range(launched)), 'their numbers', each)
+        check(('IndexMap Entries' in found) == (leader == 'on'), 'the leader sorts if it takes part', found)
+        everyone = each + [found] if leader == 'on' else each
+        check(sum(sort['IndexMap Entries'] for sort in everyone) == total, 'all rows, leader ' + leader, everyone)
+        check(all(sort['Sort Method'] == 'wiscsort ' + ('merge-pass' if sort['Runs'] > 0 else 'one-pass') and
+                  (sort['Merge Passes'] > 0) == (sort['Runs'] > 0) and sort['Record Store'] in ('spool', 'inline') and
+                  sort['Disk'] > sort['IndexMap Entries'] * 60 / 1024 and sort['Memory'] > 0
+                  for sort in everyone if sort['IndexMap Entries'] > 20000), 'their figures', everyone)
+        check(found['Parallel Aware'] is False, 'not parallel aware', found)
+    for options, pattern in (('', r'Worker 1:  Sort Method: wiscsort \w+-pass  Record Store: [\w ]+  Memory: \d+kB'
+                              r'  Disk: \d+kB  Rows: \d+'),
+                             (', VERBOSE', r'Worker 0:  Sort Method: wiscsort ')):
+        text = explain(cur, query, ', ANALYZE, TIMING off' + options)
+        check(re.search(pattern, text) and 'Parallel Custom Scan' not in text, 'in text' + options, text)
+    text = explain(cur, query)
+    check('Custom Scan (WiscSort)' in text and 'Worker 0' not in text and 'Parallel Custom' not in text,
+          'a plan that is not executed', text)
+
+    # inside a join that each worker does, and in a parallel query that begins anew for each row outside
+    cur.execute('SET enable_hashjoin = off')
+    cur.execute('SET enable_nestloop = off')
+    inner = 'SELECT count(*) FROM x a JOIN x b USING (i)'
+    plan = common.value(cur, 'EXPLAIN (ANALYZE, FORMAT JSON) ' + inner)[0]['Plan']
+    check(any('Worker Sorts' in sort for sort in sorts_in(plan)), 'below a merge join', plan)
+    cur.execute('RESET enable_nestloop')
+    again = ('SELECT * FROM (VALUES (1), (2), (3)) o(n), LATERAL (SELECT i FROM (SELECT i, v FROM x ORDER BY f, i'
+             ' OFFSET 0) s WHERE i > n LIMIT 2) q')
+    found = explain(cur, again, ', ANALYZE, TIMING off')
+    check(re.search(r'Gather Merge.*loops=3', found) and 'Worker 0:  Sort Method' in found, 'again and again', found)
+    cur.execute('SET wiscsort.enable = off')
+    wanted = rows(cur, again)
+    cur.execute('RESET wiscsort.enable')
+    common.equal(rows(cur, again), wanted, 'the rows of the last')
+    cur.execute('RESET ALL')
+    cur.connection.close()
+
+
 def parallel():
     with at_hand() as lacking:
         if lacking:
@@ -91,6 +160,8 @@ def parallel():
             if not common.options.core:
                 chosen(cluster)
             many(cluster)
+            if not common.options.core:
+                explained(cluster)
             healthy(cluster, 'parallel')
 
 
