@@ -93,7 +93,7 @@ estimate(WsFoundSort *found)
 	}
 	else
 		r = request_of(found);
-	ws_request_resolve(r, rel);
+	ws_request_resolve(r, outerPlanState(found->node), rel);
 	if (!found->threads)
 	{
 		/* those that were asked for are there nevertheless */

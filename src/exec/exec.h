@@ -28,8 +28,9 @@ extern bool ws_input_by_rows;	/* every row comes through its node, where advise(
 extern void ws_input_begin(WsInput *input, PlanState *outer);
 extern TupleTableSlot *ws_input_next(WsInput *input);
 
-/* ---- share.c, foresee.c: for wiscsort.progress ---- */
+/* ---- share.c, foresee.c: for wiscsort.progress; whether a scan sweeps the page cache ---- */
 extern double ws_share_read(PlanState *node, int64 rows);
+extern double ws_bytes_scanned(PlanState *node);
 struct WsSortState;
 extern double ws_foresee_output(const struct WsSortState *state);
 

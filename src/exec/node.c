@@ -293,7 +293,7 @@ sort_many(WsSortState *state)
 	TimestampTz looked = 0;
 	TupleTableSlot *slot;
 
-	ws_request_resolve(state->request, state->rel);
+	ws_request_resolve(state->request, outer, state->rel);
 	if (ws_track_sorts && !state->foreseen)
 		ws_track_foresee(state->track, ws_foresee_output(state));
 	state->foreseen = true;

@@ -13,7 +13,7 @@
  * Settings are looked at when the sort begins.  Nothing below exec/ reads them.
  *-------------------------------------------------------------------------
  */
-#include "exec/request.h"
+#include "exec/exec.h"
 
 #include "access/htup_details.h"
 #include "access/reloptions.h"
@@ -474,11 +474,22 @@ found_still(const WsRequest *r)
 }
 
 /*
+ * Does the scan of the input push a spool's file out of the page cache before its rows are handed out?  Each
+ * page of either comes into the cache once, and the oldest leave it first.
+ */
+static bool
+is_swept(const WsRequest *r, PlanState *input)
+{
+	return ws_cache_size < 0 &&
+		ws_bytes_scanned(input) > (double) ws_memory_once(GetCurrentTimestamp(), found_still(r))->bytes;
+}
+
+/*
  * Finds what of it this sort is allowed: nothing if more rows are expected than that, so that they travel
  * from the first on.  And whether rows of the table `rel` are copied, although planned to stay there.
  */
 static void
-find_allowance(WsRequest *r, Relation rel)
+find_allowance(WsRequest *r, PlanState *input, Relation rel)
 {
 	const char *bound;
 	double		width = r->width;
@@ -515,7 +526,14 @@ find_allowance(WsRequest *r, Relation rel)
 	}
 	r->found = ws_spool_allowance(sharers, found_still(r), &r->bound);
 	r->allowance = ws_spool_bytes(rows, width) > (double) r->found ? 0 : r->found;
-	if (r->bound != NULL)		/* it is not the setting of the store that decides */
+	if (r->bound == NULL)
+		return;					/* the setting of the store decides */
+	if (r->allowance > 0 && ws_spool_bytes(rows, width) > (double) r->memory && is_swept(r, input))
+	{
+		r->found = r->allowance = 0;
+		r->bound = "scan of the input";
+	}
+	else
 	{
 		heed_limit(r, ws_spool_bytes(rows, width), width, temp_file_limit, "temp_file_limit");
 		heed_limit(r, ws_spool_bytes(rows, width), width, ws_max_temp, "wiscsort.max_temp");
@@ -527,7 +545,7 @@ find_allowance(WsRequest *r, Relation rel)
  * one has.
  */
 void
-ws_request_resolve(WsRequest *r, Relation rel)
+ws_request_resolve(WsRequest *r, PlanState *input, Relation rel)
 {
 	r->memory = (Size) work_mem * 1024;
 	if (r->watch != NULL)
@@ -539,7 +557,7 @@ ws_request_resolve(WsRequest *r, Relation rel)
 
 		r->cache = Min(r->cache, memory);
 	}
-	find_allowance(r, rel);
+	find_allowance(r, input, rel);
 	r->vectorised = ws_sort_kernel != WS_KERNEL_TEMPLATE && ws_sort_has_vqsort();
 	r->direct_always = ws_direct_read == WS_DIRECT_ON;
 	r->direct_never = ws_direct_read == WS_DIRECT_OFF;

@@ -1,5 +1,5 @@
 /*-------------------------------------------------------------------------
- * share.c - how much of a sort's input has been read.
+ * share.c - how much of a sort's input has been read, and how much there is of it.
  *
  * The planner's number of rows may be wrong by any factor, and what a sort still has to read with it.  But
  * most plans are driven by one node, to whose rows the rows of the whole are about proportional: the table
@@ -17,6 +17,7 @@
 #include "access/heapam.h"
 #include "access/relscan.h"
 #include "executor/hashjoin.h"
+#include "storage/bufmgr.h"
 #include "utils/rel.h"
 
 #define UNKNOWN		(-1.0)
@@ -138,5 +139,43 @@ ws_share_read(PlanState *node, int64 rows)
 			return UNKNOWN;
 		default:
 			return UNKNOWN;
+	}
+}
+
+/*
+ * The bytes of tables that are read from front to back while `node` returns its rows; what is read before the
+ * first of them, and by indexes, aside.  By a scan that workers share: of the whole table.
+ */
+double
+ws_bytes_scanned(PlanState *node)
+{
+	double		bytes = 0;
+
+	switch (nodeTag(node))
+	{
+		case T_SeqScanState:
+			return (double) RelationGetNumberOfBlocks(((ScanState *) node)->ss_currentRelation) * BLCKSZ;
+		case T_AppendState:
+			for (int i = 0; i < ((AppendState *) node)->as_nplans; i++)
+				bytes += ws_bytes_scanned(((AppendState *) node)->appendplans[i]);
+			return bytes;
+		case T_AggState:
+			return ((AggState *) node)->aggstrategy == AGG_SORTED ? ws_bytes_scanned(outerPlanState(node)) : 0;
+		case T_SubqueryScanState:
+			return ws_bytes_scanned(((SubqueryScanState *) node)->subplan);
+		case T_ResultState:
+			return outerPlanState(node) != NULL ? ws_bytes_scanned(outerPlanState(node)) : 0;
+		case T_WindowAggState:
+		case T_HashJoinState:
+		case T_NestLoopState:
+		case T_MergeJoinState:
+		case T_GroupState:
+		case T_UniqueState:
+		case T_ProjectSetState:
+		case T_IncrementalSortState:
+		case T_GatherState:
+			return ws_bytes_scanned(outerPlanState(node));
+		default:
+			return 0;
 	}
 }
