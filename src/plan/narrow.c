@@ -74,19 +74,20 @@ returns_part(const Expr *expr)
 static double
 most_bytes(PlannerInfo *root, Expr *expr)
 {
-	PathTarget *columns = create_empty_pathtarget();
+	PathTarget *columns;
 
 	if (IsA(expr, Var) || get_typlen(exprType((Node *) expr)) >= 0 || exprTypmod((Node *) expr) >= 0 ||
 		returns_part(expr))
 		return 0;
+	columns = create_empty_pathtarget();
 	add_new_columns_to_pathtarget(columns, pull_var_clause((Node *) expr, PVC_RECURSE_WINDOWFUNCS |
 														   PVC_INCLUDE_PLACEHOLDERS));
 	return set_pathtarget_cost_width(root, columns)->width;
 }
 
 /* The width of the rows that core's sort of a level takes, at most: for windows, or of what it returns. */
-static double
-sorted_width(PlannerInfo *root)
+double
+ws_sorted_width(PlannerInfo *root)
 {
 	PathTarget *target = create_empty_pathtarget();
 	double		more = 0;
@@ -119,10 +120,10 @@ ws_narrower_when_sorted(PlannerInfo *root, const RelOptInfo *rel)
 {
 	const Query *q = root->parse;
 
-	if (ws_debug_force || ws_record_store == WS_STORE_HEAP ||
+	if (root->query_pathkeys == NIL || ws_debug_force || ws_record_store == WS_STORE_HEAP ||
 		bms_membership(root->all_baserels) != BMS_SINGLETON ||
 		q->groupClause != NIL || q->groupingSets != NIL || q->hasAggs || q->havingQual != NULL ||
 		q->hasTargetSRFs || q->limitCount != NULL || q->setOperations != NULL || q->commandType != CMD_SELECT)
 		return false;
-	return sorted_width(root) <= NARROW * rel->reltarget->width;
+	return ws_sorted_width(root) <= NARROW * rel->reltarget->width;
 }

@@ -20,6 +20,9 @@
 /* More orderings than that, and planning costs more than it can gain. */
 #define MAX_ORDERINGS	10
 
+/* Bytes that joins add to rows, from which on it may pay to sort a table below them. */
+#define WIDER			500
+
 /* Adds an ordering unless it is empty, known, or one too many. */
 static List *
 add_ordering(List *orderings, List *pathkeys)
@@ -175,6 +178,24 @@ shared_ordering(PlannerInfo *root, RelOptInfo *rel, List *classes, int peer,
 }
 
 /*
+ * May it pay to sort `rel` by the ordering of the whole query below its joins, where nothing ends early?  Only
+ * a merge join by the same key keeps the order at no cost.  A nested loop does, too, and a look-up takes it
+ * more than twice as long as a hash join, which its cost does not say: there joins must make rows wider, for
+ * whom sorting them afterwards takes long.  (docs/decisions/30-cost-model.md)
+ */
+static bool
+pays_below_joins(PlannerInfo *root, const RelOptInfo *rel, List *pathkeys, List *classes)
+{
+	const Query *q = root->parse;
+
+	if (ws_debug_force || bms_membership(root->all_baserels) == BMS_SINGLETON || root->tuple_fraction > 0 ||
+		q->limitCount != NULL || list_member_ptr(classes, linitial_node(PathKey, pathkeys)->pk_eclass))
+		return true;
+	return q->groupClause == NIL && q->groupingSets == NIL && !q->hasAggs &&
+		ws_sorted_width(root) > WIDER + rel->reltarget->width;
+}
+
+/*
  * The orderings, each a List of PathKey, that are worth a sorted path of
  * `rel`.  With `parallel`, only those whose expressions a parallel worker may
  * evaluate.  Lists belong to the planner's context.
@@ -213,14 +234,15 @@ ws_useful_orderings(PlannerInfo *root, RelOptInfo *rel, bool parallel)
 		for (int j = 0; j < i; j++)
 			if (own[j] == own[i])
 				own[i] = NIL;
+	classes = mergeable_classes(root, rel);
 	for (int i = 0; i < (int) lengthof(own); i++)
-		if (ws_ordering_computable(root, rel, own[i], parallel) &&
+		if (own[i] != NIL && pays_below_joins(root, rel, own[i], classes) &&
+			ws_ordering_computable(root, rel, own[i], parallel) &&
 			((bms_membership(root->all_baserels) == BMS_SINGLETON &&
 			  (root->parse->groupClause == NIL || own[i] == root->group_pathkeys)) ||
 			 only_columns(root, rel, own[i])))
 			orderings = add_ordering(orderings, own[i]);
 
-	classes = mergeable_classes(root, rel);
 	while (list_length(classes) > 1 &&
 		   (peer = bms_next_member(root->all_baserels, peer)) >= 0)
 	{

@@ -14,7 +14,7 @@
 
 /*
  * What a path is charged too much, for handing rows from workers to the leader, and for an index; less what
- * it is charged too little for the conditions of a scan.
+ * it is charged too little for the conditions of a scan, and for what is made of its rows.
  */
 static Cost
 overcharge(PlannerInfo *root, const Path *path)
@@ -39,6 +39,7 @@ overcharge(PlannerInfo *root, const Path *path)
 				path = below;
 				break;
 			case T_ProjectionPath:
+				cost -= share * ws_hidden_result_cost(root, path);
 				path = ((const ProjectionPath *) path)->subpath;
 				break;
 			case T_CustomPath:

@@ -11,11 +11,13 @@
 
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "optimizer/plancat.h"
+#include "optimizer/restrictinfo.h"
 #include "utils/lsyscache.h"
 
 /* Of parallel_tuple_cost, what handing over a row takes, and what each 1,000 bytes of it take beyond that. */
@@ -79,23 +81,42 @@ count_dear(Node *node, void *context)
 	return expression_tree_walker(node, count_dear, context);
 }
 
+/* What evaluating these for a row takes that nobody has charged for. */
+static Cost
+hidden_cost(PlannerInfo *root, List *exprs)
+{
+	Calls		calls = {root, 0};
+	ListCell   *lc;
+
+	foreach(lc, exprs)
+		(void) count_dear(lfirst(lc), &calls);
+	return DEAR_CALL * cpu_operator_cost * Min(calls.dear, MOST_CALLS);
+}
+
+/* The same of what `path` makes of its input's rows. */
+Cost
+ws_hidden_result_cost(PlannerInfo *root, const Path *path)
+{
+	return hidden_cost(root, path->pathtarget->exprs) * path->rows;
+}
+
 /*
- * What the conditions that `scan` evaluates take that nobody has charged for: of one that reads the whole
- * table, which workers could share; else 0.
+ * What the conditions that `scan` evaluates, and what it makes of its rows, take that nobody has charged for:
+ * of one that reads the whole table, which workers could share; else 0.
  */
 Cost
 ws_hidden_cost(PlannerInfo *root, const Path *scan)
 {
 	const RelOptInfo *rel = scan->parent;
-	Calls		calls = {root, 0};
-	ListCell   *lc;
+	Cost		cost;
 
-	if (scan->pathtype != T_SeqScan || rel->reloptkind != RELOPT_BASEREL || rel->partial_pathlist == NIL)
+	if (scan->pathtype != T_SeqScan || !IS_SIMPLE_REL(rel) || rel->partial_pathlist == NIL)
 		return 0;
-	foreach(lc, rel->baserestrictinfo)
-		(void) count_dear((Node *) lfirst_node(RestrictInfo, lc)->clause, &calls);
-	return DEAR_CALL * cpu_operator_cost * Min(calls.dear, MOST_CALLS) * rel->tuples *
-		scan->rows / Max(rel->rows, 1);
+	cost = ws_hidden_result_cost(root, scan);
+	if (rel->baserestrictinfo != NIL)
+		cost += hidden_cost(root, get_actual_clauses(rel->baserestrictinfo)) * rel->tuples *
+			scan->rows / Max(rel->rows, 1);
+	return cost;
 }
 
 /*
@@ -107,7 +128,7 @@ may_choose(PlannerInfo *root, const RelOptInfo *rel, List *pathkeys)
 {
 	const Query *q = root->parse;
 
-	return !ws_debug_force && enable_gathermerge && rel->reloptkind == RELOPT_BASEREL &&
+	return !ws_debug_force && enable_gathermerge && IS_SIMPLE_REL(rel) &&
 		bms_membership(root->all_baserels) == BMS_SINGLETON && q->groupClause == NIL &&
 		q->groupingSets == NIL && !q->hasAggs && q->distinctClause == NIL && q->limitCount == NULL &&
 		root->tuple_fraction <= 0 && !ws_any_stays_compared(root, pathkeys, rel->rows);
@@ -125,6 +146,82 @@ input_of(const Path *sort)
 }
 
 /*
+ * What making a row of the result takes, where it is more than columns: one process that sorts a table makes
+ * all of them, and workers make their own, as core plans it.
+ */
+static Cost
+result_cost(PlannerInfo *root)
+{
+	QualCost	charged = {0, 0};
+	List	   *exprs = NIL;
+	ListCell   *lc;
+
+	if (root->parse->hasWindowFuncs || !is_parallel_safe(root, (Node *) root->processed_tlist))
+		return 0;
+	foreach(lc, root->processed_tlist)
+	{
+		Node	   *expr = (Node *) lfirst_node(TargetEntry, lc)->expr;
+		QualCost	cost;
+
+		if (IsA(expr, Var))
+			continue;
+		cost_qual_eval_node(&cost, expr, root);
+		charged.per_tuple += cost.per_tuple;
+		exprs = lappend(exprs, expr);
+	}
+	return charged.per_tuple + hidden_cost(root, exprs);
+}
+
+/* Of what one process begins for all rows of a table, the part of its partition `rel`. */
+static double
+share_of(PlannerInfo *root, const RelOptInfo *rel)
+{
+	const RelOptInfo *table;
+
+	if (rel->reloptkind == RELOPT_BASEREL || bms_membership(rel->top_parent_relids) != BMS_SINGLETON)
+		return 1;
+	table = find_base_rel(root, bms_singleton_member(rel->top_parent_relids));
+	return rel->rows / Max(table->rows, 1);
+}
+
+/* The cheapest of these paths that is a WiscSort in this order, or that is none; or NULL. */
+static const Path *
+cheapest(List *paths, bool sorted, List *pathkeys)
+{
+	const Path *least = NULL;
+	ListCell   *lc;
+
+	foreach(lc, paths)
+	{
+		const Path *path = lfirst(lc);
+
+		if (ws_is_wiscsort(path) == sorted &&
+			(!sorted || compare_pathkeys(path->pathkeys, pathkeys) == PATHKEYS_EQUAL) &&
+			(least == NULL || path->total_cost < least->total_cost))
+			least = path;
+	}
+	return least;
+}
+
+/*
+ * What scanning and sorting takes a worker; *scan is set to its scan, NULL if it has none to sort.  The scans
+ * of partitions are put together before core has workers sort them, so that a partition need not have a
+ * sorted path: if it is small for three.
+ */
+static Cost
+cost_in_worker(const RelOptInfo *rel, const CustomPath *serial, const Path **scan)
+{
+	const Path *sorted = cheapest(rel->partial_pathlist, true, serial->path.pathkeys);
+	const Path *all = input_of(&serial->path);
+
+	*scan = sorted != NULL ? input_of(sorted) : rel->reloptkind == RELOPT_BASEREL ? NULL :
+		cheapest(rel->partial_pathlist, false, NIL);
+	if (sorted != NULL || *scan == NULL)
+		return sorted != NULL ? sorted->total_cost : 0;
+	return (*scan)->total_cost + (serial->path.total_cost - all->total_cost) * (*scan)->rows / Max(all->rows, 1);
+}
+
+/*
  * Are parallel workers to sort the rows of `rel`, and not the one process of `serial`, a WiscSort path?  If
  * they are not, the WiscSort paths that they have in that order go; if it is not ours to say, both stay.
  */
@@ -132,25 +229,21 @@ bool
 ws_workers_sort(PlannerInfo *root, RelOptInfo *rel, const CustomPath *serial)
 {
 	List	   *pathkeys = serial->path.pathkeys;
-	const Path *least = NULL;
+	const Path *all = input_of(&serial->path);
+	const Path *part;
+	Cost		result;
 	Cost		shared;
 	ListCell   *lc;
 
 	if (rel->partial_pathlist == NIL || !may_choose(root, rel, pathkeys))
 		return false;
-	foreach(lc, rel->partial_pathlist)
-	{
-		const Path *path = lfirst(lc);
-
-		if (ws_is_wiscsort(path) && compare_pathkeys(path->pathkeys, pathkeys) == PATHKEYS_EQUAL &&
-			(least == NULL || path->total_cost < least->total_cost))
-			least = path;
-	}
-	if (least == NULL)
+	shared = cost_in_worker(rel, serial, &part);
+	if (part == NULL)
 		return false;
-	shared = least->total_cost + ws_hidden_cost(root, input_of(least)) + parallel_setup_cost +
+	result = result_cost(root);
+	shared += ws_hidden_cost(root, part) + result * part->rows + parallel_setup_cost * share_of(root, rel) +
 		parallel_tuple_cost * ws_hand_over(rel->reltarget->width) * rel->rows;
-	if (shared < serial->path.total_cost + ws_hidden_cost(root, input_of(&serial->path)))
+	if (shared < serial->path.total_cost + ws_hidden_cost(root, all) + result * all->rows)
 		return true;
 	foreach(lc, rel->partial_pathlist)
 	{
