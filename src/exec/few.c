@@ -31,7 +31,7 @@
 #define FEW_ROWS		512
 #define FEW_BYTES		((Size) 256 * 1024)
 
-/* The same of a sort that is done again. */
+/* The same of a sort that is done again, or whose rows an index finds. */
 #define AGAIN_ROWS		4096
 #define AGAIN_BYTES		((Size) 1024 * 1024)
 
@@ -58,6 +58,36 @@ struct WsFew
 };
 
 /*
+ * Are rows found by an index, one by one?  That takes longer than a copy of them, and how many there are is
+ * known least: of values that are rare, or have no statistics.
+ */
+static bool
+reads_by_index(const PlanState *input)
+{
+	switch (nodeTag(input))
+	{
+		case T_IndexScanState:
+		case T_IndexOnlyScanState:
+		case T_BitmapHeapScanState:
+			return true;
+		case T_SubqueryScanState:
+			return reads_by_index(((const SubqueryScanState *) input)->subplan);
+		case T_NestLoopState:
+			return reads_by_index(outerPlanState(input));
+		default:
+			return false;
+	}
+}
+
+/* More rows are few, where a copy of them is a small part of what they take. */
+static void
+allow_more(WsFew *few)
+{
+	few->most = ws_debug_few >= 0 ? ws_debug_few : AGAIN_ROWS;
+	few->most_bytes = AGAIN_BYTES;
+}
+
+/*
  * Prepares for the few rows of a node's sorts of `input`, as `r` asks for, whose rows stay in `rel`, or NULL,
  * in CurrentMemoryContext, which is the query's.  NULL, if they are to be sorted as many are.
  */
@@ -73,6 +103,8 @@ ws_few_create(PlanState *input, Relation rel, const WsRequest *r)
 	few->request = r;
 	few->most = most;
 	few->most_bytes = FEW_BYTES;
+	if (most == FEW_ROWS && reads_by_index(input))
+		allow_more(few);
 	few->in_table = rel != NULL;
 	few->desc = rel != NULL ? RelationGetDescr(rel) : ExecGetResultType(input);
 	few->slot = ExecInitExtraTupleSlot(input->state, ExecGetResultType(input),
@@ -256,6 +288,5 @@ ws_few_end(WsFew *few)
 	ExecClearTuple(few->slot);
 	ws_top_end(few->top);
 	few->sorted = false;
-	few->most = ws_debug_few >= 0 ? ws_debug_few : AGAIN_ROWS;
-	few->most_bytes = AGAIN_BYTES;
+	allow_more(few);
 }

@@ -24,10 +24,14 @@
 #define FIRST_CHUNK		((Size) 8 * 1024)
 #define MOST_CHUNKS		20
 
+/* As many keys are abbreviated, at least. */
+#define FEW_BRIEF		64
+
 typedef struct TopRow
 {
 	HeapTuple	row;
 	Datum		key;			/* the first key's value, in `row` or by itself */
+	Datum		brief;			/* the same, abbreviated, if rows are sorted by that first */
 	bool		isnull;
 	bool		in_chunk;
 	uint32		bytes;			/* of memory */
@@ -44,6 +48,8 @@ struct WsTop
 	TupleDesc	desc;
 	int			ncols;
 	SortSupport keys;
+	SortSupport brief;			/* of the first key, abbreviated */
+	bool		is_brief;		/* rows are sorted by that first */
 	TopRow	   *rows;
 	int64		room;
 	int64		n;
@@ -66,7 +72,8 @@ ws_top_create(TupleDesc desc, const AttrNumber *attnos, const WsRequest *r)
 	top->lasting = CurrentMemoryContext;
 	top->desc = desc;
 	top->ncols = r->ncols;
-	top->keys = palloc0(r->ncols * sizeof(SortSupportData));
+	top->keys = palloc0((r->ncols + 1) * sizeof(SortSupportData));
+	top->brief = &top->keys[r->ncols];
 	for (int i = 0; i < r->ncols; i++)
 	{
 		SortSupport key = &top->keys[i];
@@ -75,6 +82,12 @@ ws_top_create(TupleDesc desc, const AttrNumber *attnos, const WsRequest *r)
 		key->ssup_collation = r->collations[i];
 		key->ssup_nulls_first = r->nulls_first[i];
 		key->ssup_attno = attnos[i];
+		if (i == 0)
+		{
+			*top->brief = *key;
+			top->brief->abbreviate = true;
+			PrepareSortSupportFromOrderingOp(r->sortops[0], top->brief);
+		}
 		PrepareSortSupportFromOrderingOp(r->sortops[i], key);
 	}
 	return top;
@@ -83,8 +96,12 @@ ws_top_create(TupleDesc desc, const AttrNumber *attnos, const WsRequest *r)
 static int
 compare(const WsTop *top, const TopRow *a, const TopRow *b)
 {
-	int			order = ApplySortComparator(a->key, a->isnull, b->key, b->isnull, top->keys);
+	int			order = 0;
 
+	if (top->is_brief)
+		order = ApplySortComparator(a->brief, a->isnull, b->brief, b->isnull, top->brief);
+	if (order == 0)
+		order = ApplySortComparator(a->key, a->isnull, b->key, b->isnull, top->keys);
 	for (int i = 1; i < top->ncols && order == 0; i++)
 	{
 		SortSupport key = &top->keys[i];
@@ -276,12 +293,43 @@ ws_top_is_reversed(const WsTop *top, int64 least)
 	return top->replaced >= least && top->replaced > top->passed;
 }
 
+/*
+ * Abbreviates the first keys, where their type has that, and they are enough; false if they are not.  As
+ * tuplesort does it looks whether abbreviations tell the keys apart, each time that they are twice as many.
+ */
+static bool
+abbreviate(WsTop *top)
+{
+	int64		next_look = FEW_BRIEF;
+
+	if (top->brief->abbrev_converter == NULL || top->n < FEW_BRIEF)
+		return false;
+	for (int64 i = 0; i < top->n; i++)
+	{
+		TopRow	   *row = &top->rows[i];
+
+		if (i == next_look)
+		{
+			next_look *= 2;
+			if (top->brief->abbrev_abort((int) i, top->brief))
+				return false;
+		}
+		row->brief = row->isnull ? (Datum) 0 : top->brief->abbrev_converter(row->key, top->brief);
+	}
+	return true;
+}
+
 /* Sorts the kept rows. */
 void
 ws_top_sort(WsTop *top)
 {
+	MemoryContext old = MemoryContextSwitchTo(top->context);
+
+	top->is_brief = abbreviate(top);
+	MemoryContextSwitchTo(old);
 	if (top->n > 1)
 		qsort_arg(top->rows, top->n, sizeof(TopRow), compare_rows, top);
+	top->is_brief = false;
 }
 
 /* From now on, only the first `bound` rows are kept, one at least. */

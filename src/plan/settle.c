@@ -12,6 +12,27 @@
 /* What makes a cost the greater one, also where add_path takes a hundredth for nothing. */
 #define JUST_MORE			1.02
 
+/* What the scans of an Append's members are charged too little. */
+static Cost
+hidden_in_members(PlannerInfo *root, const AppendPath *append)
+{
+	Cost		cost = 0;
+	ListCell   *lc;
+
+	foreach(lc, append->subpaths)
+	{
+		const Path *path = lfirst(lc);
+
+		if (IsA(path, ProjectionPath))
+		{
+			cost += ws_hidden_result_cost(root, path);
+			path = ((const ProjectionPath *) path)->subpath;
+		}
+		cost += ws_hidden_cost(root, path);
+	}
+	return cost;
+}
+
 /*
  * What a path is charged too much, for handing rows from workers to the leader, and for an index; less what
  * it is charged too little for the conditions of a scan, and for what is made of its rows.
@@ -50,6 +71,8 @@ overcharge(PlannerInfo *root, const Path *path)
 				break;
 			case T_Path:
 				return cost - share * ws_hidden_cost(root, path);
+			case T_AppendPath:
+				return cost - share * hidden_in_members(root, (const AppendPath *) path);
 			case T_SortPath:
 				path = ((const SortPath *) path)->subpath;
 				share = 1;			/* whatever a LIMIT takes */
