@@ -394,6 +394,30 @@ SELECT * FROM wtest.plan('SELECT * FROM wtest.slim WHERE pad !~ ''(a|b).*(c|d).*
 SELECT wtest.compare('SELECT * FROM wtest.slim WHERE pad !~ ''(a|b).*(c|d).*zz'' ORDER BY k, id');
 SET max_parallel_workers_per_gather = 0;
 
+-- Results that take long are made by workers, of partitions too; and so are their conditions evaluated.
+SET max_parallel_workers_per_gather = 2;
+SELECT * FROM wtest.plan('SELECT id, upper(md5(pad)) FROM wtest.slim ORDER BY k') LIMIT 2;
+SELECT * FROM wtest.plan('SELECT id, k + 1 FROM wtest.slim ORDER BY k') LIMIT 2;
+SELECT wtest.compare('SELECT id, upper(md5(pad)) FROM wtest.slim ORDER BY k, id');
+CREATE TABLE wtest.slims (id int, k int, pad text) PARTITION BY RANGE (id);
+CREATE TABLE wtest.slims_1 PARTITION OF wtest.slims FOR VALUES FROM (0) TO (15000);
+CREATE TABLE wtest.slims_2 PARTITION OF wtest.slims FOR VALUES FROM (15000) TO (40000);
+INSERT INTO wtest.slims SELECT * FROM wtest.slim;
+ANALYZE wtest.slims;
+SELECT * FROM wtest.plan('SELECT * FROM wtest.slims ORDER BY k') LIMIT 2;
+SELECT * FROM wtest.plan('SELECT * FROM wtest.slims WHERE md5(upper(pad)) <> pad ORDER BY k') LIMIT 2;
+SELECT * FROM wtest.plan('SELECT id, upper(md5(pad)) FROM wtest.slims ORDER BY k') LIMIT 2;
+SELECT wtest.compare('SELECT * FROM wtest.slims WHERE md5(upper(pad)) <> pad ORDER BY k, id');
+SET max_parallel_workers_per_gather = 0;
+
+-- The rows of a star join are sorted above its hash joins, and not the table below look-ups, unless joins make them wide.
+CREATE TABLE wtest.colours AS SELECT i AS id, md5(i::text) AS name, repeat('x', 1000) AS page FROM generate_series(1, 300) i;
+ALTER TABLE wtest.colours ADD PRIMARY KEY (id);
+ANALYZE wtest.colours;
+SELECT * FROM wtest.plan('SELECT s.id, c.name FROM wtest.slim s JOIN wtest.colours c ON c.id = s.id % 300 + 1 ORDER BY s.k');
+SELECT * FROM wtest.plan('SELECT s.id, c.* FROM wtest.slim s JOIN wtest.colours c ON c.id = s.id % 300 + 1 ORDER BY s.k') LIMIT 2;
+SELECT wtest.compare('SELECT s.id, c.name FROM wtest.slim s JOIN wtest.colours c ON c.id = s.id % 300 + 1 ORDER BY s.k, s.id');
+
 -- Under a LIMIT above a join the table is sorted before it, unless conditions on others may drop the first rows.
 CREATE TABLE wtest.names AS SELECT i AS id, i > 500 AS active FROM generate_series(1, 1000) i;
 ALTER TABLE wtest.names ADD PRIMARY KEY (id);

@@ -51,6 +51,29 @@ def stores():
         healthy(cluster, 'stores')
 
 
+def how_many():
+    """How many rows are few by default; and abbreviated keys order them as whole ones."""
+    with common.server(max_parallel_workers_per_gather='0') as cluster:
+        cur = common.core(cluster)
+        cur.execute("CREATE TABLE n AS SELECT i, i % 100 AS f, md5(i::text) COLLATE \"en-x-icu\" AS m, repeat('same', 5) ||"
+                    ' hashint4(i) % 10 AS s, nullif((hashint4(i) % 1000) / 7.0, 0) AS d FROM generate_series(1, 100000) i')
+        cur.execute('CREATE INDEX ON n (f)')
+        cur.execute('VACUUM ANALYZE n')
+        core = common.core(cluster)
+        cur = cluster.connect(**{'wiscsort.threshold': '0', 'work_mem': '4MB', 'enable_seqscan': 'off'}).cursor()
+        for order in ('m', 'm DESC', 's, i', 's COLLATE "C", i DESC', 'd NULLS FIRST, i', 'd DESC, s, i', 'i'):
+            for wanted, condition in (('few rows', 'f = 7'), ('spool', 'f < 7')):
+                sql = 'SELECT m, s, d, i, f FROM n WHERE %s ORDER BY %s' % (condition, order)
+                equal(rows(cur, sql), rows(core, sql), '%s by %s' % (condition, order))
+                plan = explain(cur, sql, ', ANALYZE, TIMING OFF')
+                check('Record Store: %s\n' % wanted in plan or ('Record Store' in plan and wanted != 'few rows'),
+                      '%s by %s: %s' % (condition, order, wanted), plan)
+        cur.execute('RESET enable_seqscan; SET enable_bitmapscan = off; SET enable_indexscan = off')
+        plan = explain(cur, 'SELECT m, s, d, i, f FROM n WHERE f = 7 ORDER BY m', ', ANALYZE, TIMING OFF')
+        check('few rows' not in plan and 'WiscSort' in plan, '1,000 rows of a scan are not few', plan)
+        healthy(cluster, 'how many')
+
+
 def cursors():
     """Cursors go to and fro as core's."""
     chance = random.Random(20261127)
@@ -155,4 +178,4 @@ def wider():
 
 
 if __name__ == '__main__':
-    common.run([stores, cursors, again, limits, wider])
+    common.run([stores, how_many, cursors, again, limits, wider])

@@ -49,6 +49,21 @@ def in_group(group):
             cur.execute("SET effective_cache_size = '%s'" % setting)
             found = plan(cur, 'SELECT * FROM large ORDER BY k')
             check('(WiscSort)' not in found, 'large with a spool: effective_cache_size = %s' % setting, found)
+        cur.execute('RESET wiscsort.record_store; RESET effective_cache_size')
+        cur.execute('CREATE TABLE larger AS SELECT k, v, hashint8(-k) AS other FROM large, generate_series(1, 2)'
+                    ' WHERE k % 40 <> 0; ANALYZE larger')
+        columns = 'SELECT k, other FROM %s ORDER BY k'
+        found = explain(cur, columns % 'larger', ', VERBOSE, ANALYZE')
+        check('Record Store: inline' in found and 'Cache Bound: scan of the input' in found,
+              'columns of a table that does not fit: its scan would push the spool out', found)
+        found = explain(cur, 'SELECT k, v FROM small ORDER BY k', ', VERBOSE, ANALYZE')
+        check('Record Store: inline' not in found, 'of one that does they stay', found)
+        found = explain(cur, columns.replace('%s', '(SELECT DISTINCT k, other FROM larger OFFSET 0) s'), ', VERBOSE, ANALYZE')
+        check('scan of the input' not in found, 'what is scanned before the first row counts for nothing', found)
+        cur.execute("SET wiscsort.cache_size = '100MB'")
+        found = explain(cur, columns % 'larger', ', VERBOSE, ANALYZE')
+        check('Record Store: inline' not in found, 'who sets wiscsort.cache_size knows it', found)
+        cur.execute('RESET wiscsort.cache_size')
         cur.execute("SET wiscsort.enable = off")
         found = plan(cur, 'SELECT * FROM large ORDER BY k')
         check('WiscSort' not in found, 'nothing is said with enable = off', found)
