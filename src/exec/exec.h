@@ -91,8 +91,6 @@ typedef struct WsSortState
 	struct WsWorkerSorts *workers;	/* of a parallel query that is instrumented, or NULL */
 } WsSortState;
 
-extern const CustomExecMethods ws_exec_methods;
-
 extern void ws_register_node(void);
 
 /* ---- explain.c ---- */

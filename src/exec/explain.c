@@ -133,8 +133,9 @@ static void
 show_worker_line(int number, const WsSortStats *s, const char *store, ExplainState *es)
 {
 	appendStringInfoSpaces(es->str, es->indent * 2);
-	appendStringInfo(es->str, "Worker %d:  Sort Method: %s  Record Store: %s  Memory: " INT64_FORMAT "kB  Disk: "
-					 INT64_FORMAT "kB  Rows: " UINT64_FORMAT, number, method_of(s), store_of(s, store),
+	appendStringInfo(es->str, "Worker %d:  Sort Method: %s  Record Store: %s  ", number, method_of(s),
+					 store_of(s, store));
+	appendStringInfo(es->str, "Memory: " INT64_FORMAT "kB  Disk: " INT64_FORMAT "kB  Rows: " UINT64_FORMAT,
 					 kilobytes(s->memory), kilobytes(s->disk), s->runs.entries);
 	if (s->runs.formed > 0)
 		appendStringInfo(es->str, "  Runs: %d  Merge Passes: %d", s->runs.formed, s->runs.passes);

@@ -71,7 +71,7 @@ ws_gathered_estimate(CustomScanState *node, ParallelContext *pcxt)
 	return sizeof(dsm_handle);
 }
 
-/* InitializeDSMCustomScan callback, of the leader: at each start of a parallel query; not when it is redone. */
+/* InitializeDSMCustomScan callback, of the leader: when a parallel query starts; not when it is redone. */
 void
 ws_gathered_create(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
 {
@@ -142,7 +142,8 @@ ws_gathered_sort(const WsSortState *state, int number, const char **store)
 static bool
 restore_plans(PlanState *node, void *context)
 {
-	if (IsA(node, CustomScanState) && ((CustomScanState *) node)->methods == &ws_exec_methods &&
+	if (IsA(node, CustomScanState) &&
+		strcmp(((CustomScanState *) node)->methods->CustomName, "WiscSort") == 0 &&
 		((WsSortState *) node)->workers != NULL)
 		node->plan = ((WsSortState *) node)->workers->plan;
 	return planstate_tree_walker(node, restore_plans, context);

@@ -31,12 +31,14 @@
 #include "utils/rel.h"
 #include "utils/timestamp.h"
 
+static const CustomExecMethods exec_methods;
+
 static Node *
 create_state(CustomScan *cscan)
 {
 	WsSortState *state = (WsSortState *) newNode(sizeof(WsSortState), T_CustomScanState);
 
-	state->css.methods = &ws_exec_methods;
+	state->css.methods = &exec_methods;
 	return (Node *) state;
 }
 
@@ -493,7 +495,7 @@ restore_sort(CustomScanState *node)
 		ws_few_restore(state->few);
 }
 
-const CustomExecMethods ws_exec_methods = {
+static const CustomExecMethods exec_methods = {
 	.CustomName = "WiscSort",
 	.BeginCustomScan = begin_sort,
 	.ExecCustomScan = exec_sort,

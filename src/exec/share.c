@@ -160,7 +160,9 @@ ws_bytes_scanned(PlanState *node)
 				bytes += ws_bytes_scanned(((AppendState *) node)->appendplans[i]);
 			return bytes;
 		case T_AggState:
-			return ((AggState *) node)->aggstrategy == AGG_SORTED ? ws_bytes_scanned(outerPlanState(node)) : 0;
+			if (((AggState *) node)->aggstrategy != AGG_SORTED)
+				return 0;
+			return ws_bytes_scanned(outerPlanState(node));
 		case T_SubqueryScanState:
 			return ws_bytes_scanned(((SubqueryScanState *) node)->subplan);
 		case T_ResultState:

@@ -218,7 +218,8 @@ cost_in_worker(const RelOptInfo *rel, const CustomPath *serial, const Path **sca
 		cheapest(rel->partial_pathlist, false, NIL);
 	if (sorted != NULL || *scan == NULL)
 		return sorted != NULL ? sorted->total_cost : 0;
-	return (*scan)->total_cost + (serial->path.total_cost - all->total_cost) * (*scan)->rows / Max(all->rows, 1);
+	return (*scan)->total_cost +
+		(serial->path.total_cost - all->total_cost) * (*scan)->rows / Max(all->rows, 1);
 }
 
 /*
