@@ -178,10 +178,10 @@ shared_ordering(PlannerInfo *root, RelOptInfo *rel, List *classes, int peer,
 }
 
 /*
- * May it pay to sort `rel` by the ordering of the whole query below its joins, where nothing ends early?
  * May it pay to sort `rel` by the ordering of the whole query below joins, where nothing ends early?  Only a
- * merge join by the same key keeps the order at no cost.  A nested loop does, too, but its look-up takes
- * wide that sorting them afterwards takes long (docs/decisions/30-cost-model.md).
+ * merge join by the same key keeps the order at no cost.  A nested loop does, too, but its look-up takes more
+ * than twice as long as that of a hash join, which its cost does not say: there joins must make rows so wide
+ * that sorting them afterwards takes long (docs/decisions/30-cost-model.md).
  */
 static bool
 pays_below_joins(PlannerInfo *root, const RelOptInfo *rel, List *pathkeys, List *classes)
