@@ -143,6 +143,46 @@ ws_share_read(PlanState *node, int64 rows)
 }
 
 /*
+ * The share of the time that a node's rows take which has passed, or less than 0: who knows.  That is what it
+ * has read, `share_read`, if that is known.  A hash join in batches reads all of its outer side before most
+ * rows are joined: it is about half done then, and the other batches are alike.
+ */
+double
+ws_share_done(PlanState *node, double share_read)
+{
+	for (;;)
+		switch (nodeTag(node))
+		{
+			case T_SubqueryScanState:
+				node = ((SubqueryScanState *) node)->subplan;
+				break;
+			case T_ResultState:
+				if (outerPlanState(node) == NULL)
+					return share_read;
+				node = outerPlanState(node);
+				break;
+			case T_WindowAggState:
+			case T_ProjectSetState:
+				node = outerPlanState(node);
+				break;
+			case T_HashJoinState:
+				{
+					HashJoinTable table = ((HashJoinState *) node)->hj_HashTable;
+					double		read;
+
+					if (table == NULL || table->nbatch == 1)
+						return share_read;
+					if (table->curbatch > 0)
+						return 0.5 + 0.5 * table->curbatch / table->nbatch;
+					read = ws_share_read(outerPlanState(node), -1);
+					return read < 0 ? UNKNOWN : read / 2;
+				}
+			default:
+				return share_read;
+		}
+}
+
+/*
  * The bytes of tables that are read from front to back while `node` returns its rows; what is read before the
  * first of them, and by indexes, aside.  By a scan that workers share: of the whole table.
  */

@@ -28,6 +28,7 @@ typedef struct WsFigures
 	int64		disk;			/* bytes of temporary files */
 	int64		memory;			/* bytes, as of a moment ago */
 	double		share_read;		/* of the input, at the same moment; 0 or less: who knows */
+	double		share_done;		/* of what it takes to read it; the same */
 	int64		looked_at;		/* that moment, a TimestampTz; 0: there was none */
 	int32		stage;			/* WsStage */
 	int32		pass;			/* the merge pass that is being made, from 1; 0: none */

@@ -320,6 +320,8 @@ left_of(WsShared *shared, const WsSlot *slot, double in_stage, TimestampTz now)
 	/* rows to come are merged, too: as long for each as those that came */
 	before = (double) (slot->first_row - slot->stage_began);
 	pass = left_of_pass(f, now);
+	if (f->share_read < LEAST_SHARE && f->share_done >= LEAST_SHARE)
+		return (in_stage - before + pass) * (1 / Min(f->share_done, 1) - 1) + pass + behind;
 	return (in_stage - before + pass) * (rows / (double) f->rows_in - 1) + pass + behind;
 }
 
