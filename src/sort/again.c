@@ -20,7 +20,7 @@
  * that have not been handed out are: equal keys may come in another order than in the first sort.  So one
  * that is to be read from any place begins again before its first row, or not at all.
  *
- * Memory: that of the first sort is given back before the second begins.  Pointers to rows of a table are
+ * Memory: that of the first sort is given back before the second begins, and so are its runs.  Pointers to rows of a table are
  * there twice for a while, and are sorted with a quarter of the memory, 8 MB at most.  Disk: the store gives
  * back what has been read, where the file system can; from a table, 16 bytes a row are there until the end of
  * the second sort's input.  On error all goes with its owners.
@@ -156,6 +156,23 @@ is_same(HeapTuple a, HeapTuple b)
 		memcmp((char *) a->t_data + header, (char *) b->t_data + header, a->t_len - header) == 0;
 }
 
+/*
+ * Gives back all that the first sort has beside its rows: entries in memory and in runs, and what read them.
+ * Its store no longer hands out rows in order.
+ */
+static void
+end_order(WsSorter *first)
+{
+	WsFormation *f = first->formation;
+
+	if (first->output != NULL)
+		MemoryContextDelete(first->output);
+	first->output = NULL;
+	ws_formation_drop_runs(f, f->nruns);
+	ws_runs_drop(&f->home);
+	ws_sorter_end_entries(first);
+}
+
 /* The rows of the first sort, in the order in which they came, into another one; returns that. */
 static WsSorter *
 put_scanned(WsSorter *first)
@@ -165,7 +182,7 @@ put_scanned(WsSorter *first)
 	WsSorter   *s;
 	uint64		rows = 0;
 
-	ws_sorter_end_entries(first);
+	end_order(first);
 	s = ws_sorter_create(request_again(first), row->tts_tupleDescriptor, NULL);
 	for (; row != NULL; row = ops->scan(first->store))
 	{
@@ -374,7 +391,7 @@ ws_sort_stats(const WsSort *sort, WsSortStats *stats)
 	}
 	stats->memory = Max(first.memory, stats->memory + (int64) sort->first->account.now);
 	stats->disk = first.store.twice ? first.disk + stats->disk : Max(first.disk, stats->disk);
-	/* runs of the first one's entries are there until the end */
+	/* what of the first one's rows has been read is given back by and by */
 	if (sort->sorter->request->watch != NULL)
 		stats->disk = Max(stats->disk, sort->sorter->request->watch->disk_peak);
 }

@@ -106,6 +106,13 @@ submit_take(WsAhead *a, int i)
 		take_pointers(b);
 }
 
+/* Bytes of all batches. */
+static Size
+batch_bytes(const WsAhead *a)
+{
+	return WS_AHEAD_BATCHES * (a->max_rows * PER_ROW + a->arena_bytes);
+}
+
 /*
  * Starts reading rows of `spool` ahead, in the order of `stream`, with `memory` bytes.  Allocates in
  * CurrentMemoryContext, which is the stream's, and starts the helper below it.  Returns NULL if the
@@ -137,7 +144,7 @@ ws_ahead_create(WsSpool *spool, WsStream *stream, Size memory)
 	a->stream = stream;
 	a->max_rows = rows;
 	a->arena_bytes = rows * LENGTH_SLACK(average);
-	ws_account_add(spool->account, WS_AHEAD_BATCHES * (rows * PER_ROW + a->arena_bytes));
+	ws_account_add(spool->account, batch_bytes(a));
 	for (int i = 0; i < WS_AHEAD_BATCHES; i++)
 	{
 		WsAheadBatch *b = &a->batches[i];
@@ -241,4 +248,14 @@ ws_ahead_stop(WsAhead *a)
 		return;
 	ws_helper_stop(a->helper);
 	a->helper = NULL;
+}
+
+/* Ends reading ahead for good, before its memory goes with the stream's context.  NULL is fine. */
+void
+ws_ahead_end(WsAhead *a)
+{
+	if (a == NULL)
+		return;
+	ws_ahead_stop(a);
+	ws_account_subtract(a->spool->account, batch_bytes(a));
 }

@@ -192,6 +192,7 @@ struct WsAhead
 extern WsAhead *ws_ahead_create(WsSpool *spool, WsStream *stream, Size memory);
 extern bool ws_ahead_next(WsAhead *ahead, HeapTuple tuple);
 extern void ws_ahead_stop(WsAhead *ahead);
+extern void ws_ahead_end(WsAhead *ahead);
 
 /* ---- carry.c: rows that travelled, on their way out ---- */
 typedef struct WsCarry WsCarry;

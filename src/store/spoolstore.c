@@ -132,8 +132,10 @@ scan(WsStore *store)
 {
 	WsSpool    *spool = (WsSpool *) store;
 
+	/* what handed rows out goes with its stream */
 	if (spool->scan == NULL && spool->output != NULL)
-		ws_ahead_stop(spool->output->ahead);
+		ws_ahead_end(spool->output->ahead);
+	spool->output = NULL;
 	return ws_spool_scan(spool);
 }
 
