@@ -51,6 +51,7 @@ typedef struct AsyncReader
 	WsReader	reader;			/* must be first */
 	MemoryContextCallback callback;
 	WsQueue    *queue;			/* or NULL: given back */
+	bool		waits;			/* the file system does not know RWF_NOWAIT */
 	char	   *map[WS_MOST_MEMBERS];	/* of a member, to ask what is in the page cache; or NULL */
 	Size		map_bytes[WS_MOST_MEMBERS];
 	int			on_their_way;
@@ -186,14 +187,31 @@ is_cached(const AsyncReader *r, const WsRead *read, const WsStretch *s)
 		ws_pages_absent(map + s->offset, read->bytes) == 0;
 }
 
+/*
+ * Reads a block through the page cache, which has just had it: without waiting for a device, if the file
+ * system knows that (overlayfs, FUSE and others do not).  Returns what preadv2 does.
+ */
+static ssize_t
+read_through_cache(AsyncReader *r, const WsRead *read, const WsStretch *s)
+{
+	struct iovec to = {read->buffer, read->bytes};
+
+	if (!r->waits)
+	{
+		ssize_t		got = preadv2(s->cached, &to, 1, s->offset, RWF_NOWAIT);
+
+		if (got >= 0 || errno == EAGAIN)
+			return got;
+		r->waits = true;
+	}
+	return preadv2(s->cached, &to, 1, s->offset, 0);
+}
+
 /* Reads what the page cache has at once; false if it has not all of it. */
 static bool
 read_cached(AsyncReader *r, WsRead *read, const WsStretch *s)
 {
-	struct iovec to = {read->buffer, read->bytes};
-
-	if (!is_cached(r, read, s) ||
-		preadv2(s->cached, &to, 1, s->offset, RWF_NOWAIT) != (ssize_t) read->bytes)
+	if (!is_cached(r, read, s) || read_through_cache(r, read, s) != (ssize_t) read->bytes)
 		return false;
 	ws_file_forget(r->reader.files, read->file, read->bytes, read->offset);
 	return true;

@@ -20,10 +20,10 @@
  * that have not been handed out are: equal keys may come in another order than in the first sort.  So one
  * that is to be read from any place begins again before its first row, or not at all.
  *
- * Memory: that of the first sort is given back before the second begins, and so are its runs.  Pointers to rows of a table are
- * there twice for a while, and are sorted with a quarter of the memory, 8 MB at most.  Disk: the store gives
- * back what has been read, where the file system can; from a table, 16 bytes a row are there until the end of
- * the second sort's input.  On error all goes with its owners.
+ * Memory: that of the first sort is given back before the second begins.  Pointers to rows of a table are
+ * there twice for a while, and are sorted with a quarter of the memory, 8 MB at most.  Disk: so are the
+ * first one's runs, and the store gives back what has been read, where the file system can; from a table,
+ * 16 bytes a row are there until the end of the second sort's input.  On error all goes with its owners.
  *-------------------------------------------------------------------------
  */
 #include "sort/again.h"

@@ -84,6 +84,24 @@ test_submit(struct io_uring *ring)
 #define io_uring_submit		test_submit
 #endif
 
+static bool no_nowait;			/* the file system does not know RWF_NOWAIT */
+static long refusals;			/* times that it was asked all the same */
+
+#include <sys/uio.h>
+
+static ssize_t
+test_preadv2(int fd, const struct iovec *to, int n, off_t offset, int flags)
+{
+	if (no_nowait && flags != 0)
+	{
+		refusals++;
+		errno = EOPNOTSUPP;
+		return -1;
+	}
+	return preadv2(fd, to, n, offset, flags);
+}
+#define preadv2			test_preadv2
+
 /* Whether the system gives a queue of the kind, which file/async.c is not asked. */
 static bool
 system_has(WsReaderKind kind, int depth)
@@ -293,6 +311,25 @@ reads(bool dropped)
 			if (reader != NULL)
 				reader->ops->close(reader);
 		}
+}
+
+/* The file system does not know RWF_NOWAIT: what the page cache has comes from there all the same. */
+static void
+without_nowait(void)
+{
+	WsReader   *reader = make_reader();
+	long		wrong;
+
+	for (int i = 0; i < stripe.width; i++)
+		write_member(i);
+	given = refusals = 0;
+	no_nowait = true;
+	wrong = read_at_random(reader, 64, false);
+	no_nowait = false;
+	CHECK(wrong == 0 && given == 0 && refusals == 1 && resident() == (long) BLOCKS,
+		  "%s: from the page cache, without RWF_NOWAIT: %ld reads of the device, asked %ld times (%ld wrong)", name,
+		  given, refusals, wrong);
+	reader->ops->close(reader);
 }
 
 /* 64 reads, or as many as are asked for, into buffers that lie one behind the other. */
@@ -673,6 +710,7 @@ all_of_it(void *width)
 		reader->ops->close(reader);
 		reads(true);
 		reads(false);
+		without_nowait();
 		left_alone(false);
 		left_alone(true);
 		refused();
