@@ -35,15 +35,24 @@ typedef struct WsRun
 	uint64		largest;		/* bytes of its largest block */
 } WsRun;
 
-/* The files of runs, one a level; emptied when all its runs have been read. */
+/* Where a run is in its file, in bytes. */
+typedef struct WsRunExtent
+{
+	int64		begin;
+	int64		end;
+} WsRunExtent;
+
+/* The files of runs, one a level.  The place of a run that has been read is taken again. */
 typedef struct WsRunFiles
 {
 	WsFileSet  *files;
+	MemoryContext context;
 	struct
 	{
 		int			file;		/* -1 until the first run */
-		int64		end;		/* where the next run goes, bytes */
-		int			live;		/* runs in it that are still wanted */
+		WsRunExtent *live;		/* runs in it that are still wanted, by place */
+		int			nlive;
+		int			max_live;	/* allocated */
 	}			level[WS_MAX_LEVELS];
 } WsRunFiles;
 

@@ -4,14 +4,14 @@
  * A run is written once, front to back, one block at a time, and read by
  * block number, in any order: a streaming merge asks for one block after the
  * other, a scrolling cursor for any.  The format and its checks are in
- * runblock.h.  Runs of one merge level share a file; when the last of them
- * has been merged the file is written from its start again, so that merging
- * in several passes does not multiply the disk that is used.
+ * runblock.h.  Runs of one merge level share a file, in which a new run takes the first place that is large
+ * enough, of those whose runs have been read, so that neither merging in several passes nor runs that are
+ * written once more (sort/order.c) multiply the disk that is used.
  *
  * Reading raises nothing, so that helpers can do it: what was met stays in the reader of
  * the run until ws_run_read_raise.
  *
- * Memory: one block, which the caller lends.
+ * Memory: one block, which the caller lends, and 16 bytes a live run.
  * On error: ERRCODE_DATA_CORRUPTED with the file's name and the block for a run that is
  * short or fails a check; otherwise the error of the system call.
  *-------------------------------------------------------------------------
@@ -28,12 +28,16 @@ ws_run_bytes(uint64 nentries, Size block_size)
 	return sizeof(WsRunHeader) + blocks * sizeof(WsBlockHeader) + nentries * sizeof(WsEntry);
 }
 
-/* Prepares for runs in files of `files`, which it creates when they are needed. */
+/*
+ * Prepares for runs in files of `files`, which it creates when they are needed.  Keeps what it has to know of
+ * them in CurrentMemoryContext.
+ */
 void
 ws_runs_init(WsRunFiles *home, WsFileSet *files)
 {
 	memset(home, 0, sizeof(WsRunFiles));
 	home->files = files;
+	home->context = CurrentMemoryContext;
 	for (int i = 0; i < WS_MAX_LEVELS; i++)
 		home->level[i].file = -1;
 }
@@ -54,8 +58,41 @@ ws_runs_allow_helpers(WsRunFiles *home, int level)
 	return ws_file_allow_helpers(home->files, file_of(home, level));
 }
 
+/* Has room for one more live run of a level. */
+static void
+grow_live(WsRunFiles *home, int level)
+{
+	int			most = Max(16, home->level[level].max_live * 2);
+
+	if (home->level[level].nlive < home->level[level].max_live)
+		return;
+	if (home->level[level].live == NULL)
+		home->level[level].live = MemoryContextAlloc(home->context, most * sizeof(WsRunExtent));
+	else
+		home->level[level].live = repalloc(home->level[level].live, most * sizeof(WsRunExtent));
+	home->level[level].max_live = most;
+}
+
+/* Where in the file of a level a run of `bytes` bytes goes, which is live from now on. */
+static int64
+take_place(WsRunFiles *home, int level, int64 bytes)
+{
+	WsRunExtent *live;
+	int64		begin = 0;
+	int			i = 0;
+
+	grow_live(home, level);
+	live = home->level[level].live;
+	for (; i < home->level[level].nlive && live[i].begin - begin < bytes; i++)
+		begin = live[i].end;
+	memmove(&live[i + 1], &live[i], (home->level[level].nlive - i) * sizeof(WsRunExtent));
+	live[i] = (WsRunExtent) {begin, begin + bytes};
+	home->level[level].nlive++;
+	return begin;
+}
+
 /*
- * Starts a run of exactly nentries entries behind those of its level.  `buffer` has
+ * Starts a run of exactly nentries entries among those of its level.  `buffer` has
  * block_size bytes, is 16-byte aligned, and stays the caller's.  If a helper is given, it
  * is going to write the entries: the level must allow it.
  */
@@ -64,27 +101,25 @@ ws_run_write_begin(WsRunWriter *w, WsRunFiles *home, uint64 nentries,
 				   Size block_size, uint32 number, int level, char *buffer, WsHelper *helper)
 {
 	WsRunHeader header;
-	int64		end = home->level[level].end;
+	int64		begin = take_place(home, level, ws_run_bytes(nentries, block_size));
 
 	memset(w, 0, sizeof(WsRunWriter));
 	w->files = home->files;
 	w->run.file = file_of(home, level);
-	w->run.offset = end;
+	w->run.offset = begin;
 	w->run.nentries = nentries;
 	w->run.block_size = block_size;
 	w->run.number = w->run.arrival = number;
 	w->run.level = level;
 	w->buffer = buffer;
-	w->offset = end + sizeof(header);
+	w->offset = begin + sizeof(header);
 	w->helper = helper;
 
 	ws_run_header_seal(&header, nentries, block_size, number);
-	ws_file_write(w->files, w->run.file, &header, sizeof(header), end);
+	ws_file_write(w->files, w->run.file, &header, sizeof(header), begin);
 	if (helper != NULL)
 		ws_file_extend(w->files, w->run.file, ws_run_bytes(nentries, block_size) - sizeof(header),
 					   w->offset);
-	home->level[level].end += ws_run_bytes(nentries, block_size);
-	home->level[level].live++;
 }
 
 static void
@@ -278,18 +313,25 @@ ws_runs_drop(WsRunFiles *home)
 {
 	for (int i = 0; i < WS_MAX_LEVELS; i++)
 	{
-		Assert(home->level[i].live == 0);
+		Assert(home->level[i].nlive == 0);
 		if (home->level[i].file >= 0)
 			ws_file_drop(home->files, home->level[i].file);
 		home->level[i].file = -1;
 	}
 }
 
-/* Says that a run is no longer wanted; its file is reused when none is. */
+/* Says that a run is no longer wanted: its place is free. */
 void
 ws_run_release(WsRunFiles *home, const WsRun *run)
 {
-	Assert(home->level[run->level].live > 0);
-	if (--home->level[run->level].live == 0)
-		home->level[run->level].end = 0;
+	WsRunExtent *live = home->level[run->level].live;
+	int			n = home->level[run->level].nlive;
+	int			i = 0;
+
+	while (i < n && live[i].begin != run->offset)
+		i++;
+	if (i == n)
+		elog(ERROR, "run %u is in no place", run->number);
+	memmove(&live[i], &live[i + 1], (n - i - 1) * sizeof(WsRunExtent));
+	home->level[run->level].nlive--;
 }

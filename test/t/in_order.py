@@ -113,6 +113,21 @@ def said():
         healthy(cluster, 'said')
 
 
+def written_once():
+    """One late row has all entries written again, in the places of those that have been read: no more disk."""
+    if common.options.core:
+        return
+    query = "SELECT timestamptz '2026-01-01' + g * interval '1 s' AS k, %s::int8 AS i FROM generate_series(1, 300000) g" \
+            ' ORDER BY k, i'
+    late = query.replace('+ g', '+ CASE WHEN g = 299999 THEN 0 ELSE g END')
+    with common.server() as cluster:
+        for settings in ({}, {'wiscsort.sort_threads': '0'}):
+            cur = session(cluster, work_mem='512kB', **dict({'wiscsort.record_store': 'spool'}, **settings))
+            disk = [told(cur, sql % 'g')['Disk'] for sql in (query, late)]
+            check(0 < disk[1] < 1.03 * disk[0], 'one late row, kB of disk without and with it, %s' % settings, disk)
+        healthy(cluster, 'written_once')
+
+
 # of row i of n rows; how many chains there may be, or None
 ORDERS = {
     'sorted': ('i', 1),
@@ -169,4 +184,4 @@ def chains():
 
 
 if __name__ == '__main__':
-    common.run([in_order, memory_is_full, said, chains])
+    common.run([in_order, memory_is_full, said, written_once, chains])
