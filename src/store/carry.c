@@ -22,6 +22,7 @@
 #define MIN_ROWS		((Size) 8)
 #define PREFETCH_ROWS	16
 #define PER_ROW			(sizeof(char *) + sizeof(uint32))
+#define SMALL_ROW		128		/* bytes: as many as are taken at a time backward are in a block or two */
 
 typedef struct Batch
 {
@@ -43,6 +44,7 @@ struct WsCarry
 	WsSpool    *spool;
 	WsStream   *stream;
 	WsHelper   *helper;			/* or NULL */
+	bool		small;			/* rows are, on average */
 	Size		max_rows;		/* of a batch */
 	Size		arena_bytes;	/* of it; 0 without a helper */
 	/* what the stream has given, and no batch has yet */
@@ -133,14 +135,15 @@ WsCarry *
 ws_carry_create(WsSpool *spool, WsStream *stream, Size memory)
 {
 	const WsThreads *threads = &spool->request->threads;
-	Size		average = spool->travelled / Max(spool->nrows, 1) + UNSTORED +
-		2 * MAXIMUM_ALIGNOF;
+	Size		stored = spool->travelled / Max(spool->nrows, 1);
+	Size		average = stored + UNSTORED + 2 * MAXIMUM_ALIGNOF;
 	Size		rows = Min(memory / BATCHES / (average + PER_ROW), MAX_ROWS);
 	WsCarry    *c = palloc0(sizeof(WsCarry));
 	Size		wanted = Min(WS_FIRST_BATCH, rows);
 
 	c->spool = spool;
 	c->stream = stream;
+	c->small = stored <= SMALL_ROW;
 	c->current = -1;
 	if (stream->helper_safe && !spool->request->random_access && rows >= MIN_ROWS)
 		c->helper = ws_helper_start(threads->read, threads->most, spool->nrows >= WS_HELPER_ROWS);
@@ -261,7 +264,8 @@ ws_carry_seek(WsCarry *c, uint64 position)
 	c->ended = false;
 	if (position < c->first || position > c->first + c->pending)
 	{
-		c->first = ws_batch_begin(position, c->first);
+		/* large rows a little before it are in other blocks, which would have to be read each time */
+		c->first = c->small ? ws_batch_begin(position, c->first) : position;
 		c->stream->ops->seek(c->stream, c->first);
 		c->pending = c->head = 0;
 	}
