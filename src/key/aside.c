@@ -18,12 +18,13 @@
  */
 #include "key/key.h"
 
+#include "access/detoast.h"
 #include "common/hashfn.h"
-#include "fmgr.h"
 #include "miscadmin.h"
 
 #define SOME			32
 #define LOOKED_AT		1024	/* rows, for long values */
+#define HASHED			1024	/* bytes of these: half of what a row of a TOAST table holds */
 
 /* Is it long, so that reading it takes more than a look? */
 static inline bool
@@ -62,12 +63,13 @@ long_column(const WsLearning *l)
 	return c;
 }
 
-/* A hash of a value's bytes. */
+/* A hash of a value's bytes; of a long one, of its first bytes and its length. */
 static uint32
 hash_of_value(const WsKeyColumn *col, Datum value)
 {
 	const void *bytes = DatumGetPointer(value);
 	struct varlena *v;
+	Size		length;
 	uint32		hash;
 
 	if (col->byval)
@@ -76,11 +78,12 @@ hash_of_value(const WsKeyColumn *col, Datum value)
 		return hash_bytes(bytes, col->length);
 	if (col->length == -2)
 		return hash_bytes(bytes, (int) strlen(bytes));
-	v = PG_DETOAST_DATUM_PACKED(value);
-	hash = hash_bytes((const unsigned char *) VARDATA_ANY(v), (int) VARSIZE_ANY_EXHDR(v));
+	v = ws_value_beginning(value, HASHED);
+	length = VARSIZE_ANY_EXHDR(v);
+	hash = hash_bytes((const unsigned char *) VARDATA_ANY(v), (int) Min(length, HASHED));
 	if ((const void *) v != bytes)
 		pfree(v);
-	return hash;
+	return hash_combine(hash, (uint32) toast_raw_datum_size(value));
 }
 
 /*

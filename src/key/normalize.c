@@ -38,6 +38,7 @@
  */
 #include "key/text.h"
 
+#include "access/detoast.h"
 #include "fmgr.h"
 #include "key/fixed.h"
 #include "port/pg_bswap.h"
@@ -315,6 +316,32 @@ without_blanks(const uint8 *bytes, Size n)
 	return n;
 }
 
+/*
+ * A value of variable length, of which nobody will look at more than n bytes: if it is stored elsewhere, or
+ * compressed, a copy that may have only so many of them.
+ */
+struct varlena *
+ws_value_beginning(Datum value, Size n)
+{
+	struct varlena *v = (struct varlena *) DatumGetPointer(value);
+
+	if (likely(!VARATT_IS_EXTERNAL(v) && !VARATT_IS_COMPRESSED(v)))
+		return v;
+	if (toast_raw_datum_size(value) - VARHDRSZ > n)
+		return PG_DETOAST_DATUM_SLICE(value, 0, (int32) n);
+	return PG_DETOAST_DATUM_PACKED(value);
+}
+
+/* The same, as much of it as there is room for in the window, and a byte more, which says that it goes on. */
+static struct varlena *
+value_in_window(const Window *w, const WsKeyColumn *col, Datum value)
+{
+	/* each byte is at least one of the key */
+	if (col->encoding == WS_ENC_TEXT || col->encoding == WS_ENC_BYTEA)
+		return ws_value_beginning(value, w->end > w->pos ? w->end - w->pos + 1 : 1);
+	return PG_DETOAST_DATUM_PACKED(value);
+}
+
 /* Appends one non-null value.  A column that tells_null also says `next_null` of the next. */
 static void
 put_value(Window *w, const WsKeyColumn *col, Datum value, bool next_null)
@@ -336,7 +363,7 @@ put_value(Window *w, const WsKeyColumn *col, Datum value, bool next_null)
 	}
 	else
 	{
-		struct varlena *v = PG_DETOAST_DATUM_PACKED(value);
+		struct varlena *v = value_in_window(w, col, value);
 		const uint8 *bytes = (const uint8 *) VARDATA_ANY(v);
 		Size		n = VARSIZE_ANY_EXHDR(v);
 

@@ -12,20 +12,15 @@
 #define MOST_OF_KEY		(WS_BEGINNING + sizeof(WsKeyBytes))
 #define FIRST_KEYS		64		/* that tell how long the others are */
 
-/* Gives n rows that have entries their prefixes. */
-static void
-make_entries(const WsLearning *l, WsEntry *entries, Size n)
+/* The entry of the row that another entry is of, with its prefix. */
+static WsEntry
+make_entry(const WsLearning *l, WsEntry entry, WsKeySlot *slot)
 {
-	WsKeySlot  *slot = l->rows->make_slot(l->rows->store);
+	uint64		pointer = ws_entry_pointer(entry);
 
-	for (Size i = 0; i < n; i++)
-	{
-		uint64		pointer = ws_entry_pointer(entries[i]);
-
-		CHECK_FOR_INTERRUPTS();
-		l->rows->fetch(l->rows->store, pointer, slot);
-		entries[i] = ws_key_entry(l->spec, slot->values, slot->isnull, pointer);
-	}
+	CHECK_FOR_INTERRUPTS();
+	l->rows->fetch(l->rows->store, pointer, slot);
+	return ws_key_entry(l->spec, slot->values, slot->isnull, pointer);
 }
 
 /*
@@ -43,6 +38,7 @@ ws_learn_sample(WsLearning *l)
 	/* more than expected: there may be many more */
 	if ((double) l->n > l->expected)
 		step = 1;
+	l->step = step;
 	l->sampled = (l->n + step - 1) / step;
 	l->sample = l->entries;
 	if (step > 1)
@@ -59,15 +55,20 @@ ws_learn_sample(WsLearning *l)
 void
 ws_learn_entries(const WsLearning *l)
 {
-	make_entries(l, l->sample, l->sampled);
+	WsKeySlot  *slot = l->rows->make_slot(l->rows->store);
+
+	for (Size i = 0; i < l->sampled; i++)
+		l->sample[i] = make_entry(l, l->sample[i], slot);
 }
 
-/* Gives all first rows theirs. */
+/* Gives all first rows theirs: those of the sample have them. */
 void
 ws_learn_all_entries(const WsLearning *l)
 {
-	if (l->sample != l->entries)
-		make_entries(l, l->entries, l->n);
+	WsKeySlot  *slot = l->rows->make_slot(l->rows->store);
+
+	for (Size i = 0; i < l->n; i++)
+		l->entries[i] = i % l->step == 0 ? l->sample[i / l->step] : make_entry(l, l->entries[i], slot);
 }
 
 /* The entries in order, with the first `bytes` bytes of their prefixes.  Valid until asked for again. */

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Sort keys with long values behind others: they are read no more often than by PostgreSQL's own sort where those
-before them tell rows apart, and the rows are the same where they do not."""
+before them tell rows apart, and the rows are the same where they do not.  Of the first of them no more is read than
+a key holds."""
 
 import common
 from common import check, healthy, in_turn, rows, session, uses
@@ -22,12 +23,28 @@ COLUMNS = ['doc', 'c', 'j', 'a', 'b', 'mixed', 'late']
 SETTINGS = [{'wiscsort.record_store': 'spool'}, {'wiscsort.record_store': 'inline'}, {'wiscsort.record_store': 'heap'},
             {'wiscsort.record_store': 'spool', 'work_mem': '256kB', 'wiscsort.sort_threads': '0'}]
 
+# Of 16 kB, stored out of line, in a row of TOAST for each 2 kB; `alike` begins with 300 bytes that all have, `few` with
+# one of seven, and the values of `squeezed` are compressed.
+DOCS = 2000
+MAKE_DOCS = """
+CREATE TABLE docs (i int, c text COLLATE "C", alike text COLLATE "C", few text COLLATE "C", b bytea, squeezed bytea,
+    kind text COLLATE "en-x-icu");
+ALTER TABLE docs ALTER c SET STORAGE EXTERNAL, ALTER alike SET STORAGE EXTERNAL, ALTER few SET STORAGE EXTERNAL,
+    ALTER b SET STORAGE EXTERNAL;
+INSERT INTO docs SELECT i, CASE WHEN i %% 500 > 0 THEN doc END, repeat('alike', 60) || doc, i %% 7 || repeat('few', 6000),
+    decode(repeat('00', i %% 3) || '01' || left(md5(i::text), i %% 5 * 2) || repeat('00', 5000 + i %% 2), 'hex'),
+    decode(left(md5((i %% 100)::text), 4) || repeat('00', 8000 + i %% 10) || md5(i::text), 'hex'), 'k' || i %% 5
+FROM (SELECT i, (SELECT string_agg(md5(i::text || j), '') FROM generate_series(1, 500) j) AS doc
+      FROM generate_series(1, %d) i) s""" % DOCS
+
 
 def server():
     cluster = common.server(max_parallel_workers_per_gather='0', autovacuum='off', shared_buffers='256MB')
     cur = common.core(cluster)
     cur.execute(MAKE)
     cur.execute('VACUUM ANALYZE x')
+    cur.execute(MAKE_DOCS)
+    cur.execute('VACUUM ANALYZE docs')
     return cluster
 
 
@@ -75,10 +92,31 @@ def read_when_needed(cluster):
                 cur.connection.close()
 
 
+def beginnings_alone(cluster):
+    """Of a long value, a key has the first bytes: no others are read.  A read takes three or four blocks."""
+    core = common.core(cluster, work_mem='64MB')
+    for turn, column in enumerate(['c', 'c, kind', 'alike', 'few', 'b', 'squeezed']):
+        first, *others = column.split(', ')
+        for order in (column, ', '.join([first + ' DESC NULLS LAST'] + others), 'left(i::text, 1), ' + column):
+            sql = 'SELECT i, %s FROM docs ORDER BY %s, i' % (first, order)
+            wanted = rows(core, sql)
+            for settings in in_turn(SETTINGS, turn, 2):
+                cur = sorting(cluster, **settings)
+                uses(cur, sql)
+                check(rows(cur, sql) == wanted, 'docs by %s: %s' % (order, settings))
+                cur.connection.close()
+    for column, reads in (('c', 1), ('c, kind', 2)):
+        cur = sorting(cluster, **SETTINGS[0])
+        found = blocks(cur, 'SELECT * FROM docs ORDER BY ' + column)
+        check(common.options.core or found < (4 * reads + 1) * DOCS, 'docs by %s: blocks' % column, found)
+        cur.connection.close()
+
+
 def long_values():
     with server() as cluster:
         same_rows(cluster)
         read_when_needed(cluster)
+        beginnings_alone(cluster)
         healthy(cluster, 'long values')
 
 

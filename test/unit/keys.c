@@ -13,6 +13,18 @@ pg_detoast_datum_packed(struct varlena *v)
 	return v;
 }
 
+struct varlena *
+pg_detoast_datum_slice(struct varlena *v, int32 first, int32 count)
+{
+	return v;
+}
+
+Size
+toast_raw_datum_size(Datum value)
+{
+	return VARSIZE_ANY_EXHDR(DatumGetPointer(value)) + VARHDRSZ;
+}
+
 void
 pfree(void *p)
 {
