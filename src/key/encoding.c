@@ -5,7 +5,8 @@
  * operator leads to its btree family, and the family's comparison procedure
  * for the operator's declared input type tells which encoding is right.
  * That covers domains, varchar, and operator classes of other extensions
- * that reuse core's procedures.  Of whatever is unknown, SortSupport may abbreviate
+ * that reuse core's procedures, or give them names of their own, as
+ * contrib/isn does.  Of whatever is unknown, SortSupport may abbreviate
  * values to 8 bytes (text under ICU collations), which go into the prefix.
  *
  * Enums stay with the comparator: their OIDs are in the order of the labels only
@@ -18,12 +19,78 @@
  */
 #include "key/text.h"
 
+#include "access/htup_details.h"
 #include "access/nbtree.h"
+#include "access/transam.h"
+#include "catalog/pg_language.h"
+#include "catalog/pg_proc.h"
+#include "fmgr.h"
+#include "utils/builtins.h"
 #include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+/* The function inside the server that a procedure is another name for; InvalidOid if it is none such. */
+static Oid
+function_inside(Oid proc)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(proc));
+	Oid			function = InvalidOid;
+
+	if (!HeapTupleIsValid(tuple))
+		return InvalidOid;
+	if (((Form_pg_proc) GETSTRUCT(tuple))->prolang == INTERNALlanguageId)
+	{
+		bool		isnull;
+		Datum		name = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosrc, &isnull);
+
+		if (!isnull)
+			function = fmgr_internal_function(TextDatumGetCString(name));
+	}
+	ReleaseSysCache(tuple);
+	return function;
+}
+
+/* Are the values of two types stored alike? */
+static bool
+stored_alike(Oid a, Oid b)
+{
+	int16		length[2];
+	bool		byval[2];
+	char		align[2];
+
+	get_typlenbyvalalign(a, &length[0], &byval[0], &align[0]);
+	get_typlenbyvalalign(b, &length[1], &byval[1], &align[1]);
+	return length[0] == length[1] && byval[0] == byval[1] && align[0] == align[1];
+}
 
 /*
- * The comparison procedure behind an ordering operator; *descending is set too.  InvalidOid
- * if it is not one of a btree family.
+ * PostgreSQL's own procedure that compares values of a type, if `proc` is another name for one of values of
+ * fixed width that have an encoding, and the type is stored as these are; else `proc`.
+ */
+Oid
+ws_comparison_by(Oid proc, Oid type)
+{
+	Oid			own;
+	Oid		   *types;
+	int			n;
+	int			width;
+
+	if (proc < FirstNormalObjectId)
+		return proc;
+	own = function_inside(proc);
+	if (!OidIsValid(own))
+		return proc;
+	(void) ws_comparison_encoding(own, InvalidOid, &width);
+	if (width == 0)
+		return proc;
+	(void) get_func_signature(own, &types, &n);
+	return stored_alike(type, types[0]) ? own : proc;
+}
+
+/*
+ * The comparison procedure behind an ordering operator, which is PostgreSQL's own if it is another name for
+ * that; *descending is set too.  InvalidOid if it is not one of a btree family.
  */
 Oid
 ws_comparison_proc(Oid sortop, bool *descending)
@@ -34,7 +101,7 @@ ws_comparison_proc(Oid sortop, bool *descending)
 	*descending = false;
 	if (!ws_ordering_op(sortop, &opfamily, &opcintype, descending))
 		return InvalidOid;
-	return get_opfamily_proc(opfamily, opcintype, opcintype, BTORDER_PROC);
+	return ws_comparison_by(get_opfamily_proc(opfamily, opcintype, opcintype, BTORDER_PROC), opcintype);
 }
 
 /*

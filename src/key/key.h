@@ -263,6 +263,7 @@ extern WsKeySpec *ws_keyspec_create(TupleDesc desc, int ncols, const AttrNumber 
 									const bool *nulls_first, const bool *notnull);
 
 /* ---- encoding.c ---- */
+extern Oid	ws_comparison_by(Oid proc, Oid type);
 extern Oid	ws_comparison_proc(Oid sortop, bool *descending);
 extern WsEncoding ws_comparison_encoding(Oid proc, Oid collation, int *width);
 extern WsEncoding ws_key_encoding(Oid sortop, Oid collation, bool *descending, int *width);

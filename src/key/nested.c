@@ -226,7 +226,7 @@ find_part(WsNested *base, WsKeyColumn *part, Oid proc, Oid type, Oid collation)
 
 	part->length = entry->typlen;
 	part->byval = entry->typbyval;
-	part->encoding = ws_comparison_encoding(proc, collation, &part->width);
+	part->encoding = ws_comparison_encoding(ws_comparison_by(proc, type), collation, &part->width);
 	if (!ws_encoding_partial(part->encoding))
 		return true;
 	if (base->guessing)

@@ -123,3 +123,44 @@ SELECT wtest.compare_as_set('SELECT a.i2 FROM (SELECT i2 FROM wtest.kk WHERE i8 
 RESET enable_hashjoin;
 RESET enable_nestloop;
 SELECT wtest.compare('SELECT v.n, s.* FROM (VALUES (1), (2), (3)) v(n), LATERAL (SELECT i4 FROM wtest.kk WHERE i2 > v.n * 30 - 100 ORDER BY i4 LIMIT 200) s ORDER BY 1, 2');
+
+-- Types of others whose comparison function is one of PostgreSQL's own by another name: their values have bytes, too,
+-- but not where they are stored otherwise (`narrow` is an int4 of which btint8cmp would see eight bytes).
+CREATE FUNCTION wtest.make_type(type text, like_type text, compare text) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    SET LOCAL client_min_messages = warning;
+    EXECUTE format('CREATE TYPE wtest.%s', type);
+    EXECUTE format('CREATE FUNCTION wtest.%s_in(cstring) RETURNS wtest.%1$s AS %L LANGUAGE internal IMMUTABLE STRICT',
+                   type, like_type || 'in');
+    EXECUTE format('CREATE FUNCTION wtest.%s_out(wtest.%1$s) RETURNS cstring AS %L LANGUAGE internal IMMUTABLE STRICT',
+                   type, like_type || 'out');
+    EXECUTE format('CREATE TYPE wtest.%s (INPUT = wtest.%1$s_in, OUTPUT = wtest.%1$s_out, LIKE = %2$s)', type, like_type);
+    EXECUTE format('CREATE FUNCTION wtest.%s_cmp(wtest.%1$s, wtest.%1$s) RETURNS int4 AS %L LANGUAGE internal IMMUTABLE STRICT',
+                   type, compare || 'cmp');
+    EXECUTE format('CREATE FUNCTION wtest.%s_lt(wtest.%1$s, wtest.%1$s) RETURNS bool AS %L LANGUAGE internal IMMUTABLE STRICT',
+                   type, like_type || 'lt');
+    EXECUTE format('CREATE FUNCTION wtest.%s_eq(wtest.%1$s, wtest.%1$s) RETURNS bool AS %L LANGUAGE internal IMMUTABLE STRICT',
+                   type, like_type || 'eq');
+    EXECUTE format('CREATE FUNCTION wtest.%s_gt(wtest.%1$s, wtest.%1$s) RETURNS bool AS %L LANGUAGE internal IMMUTABLE STRICT',
+                   type, like_type || 'gt');
+    EXECUTE format('CREATE OPERATOR wtest.< (LEFTARG = wtest.%s, RIGHTARG = wtest.%1$s, FUNCTION = wtest.%1$s_lt)', type);
+    EXECUTE format('CREATE OPERATOR wtest.= (LEFTARG = wtest.%s, RIGHTARG = wtest.%1$s, FUNCTION = wtest.%1$s_eq, MERGES)', type);
+    EXECUTE format('CREATE OPERATOR wtest.> (LEFTARG = wtest.%s, RIGHTARG = wtest.%1$s, FUNCTION = wtest.%1$s_gt)', type);
+    EXECUTE format('CREATE OPERATOR CLASS wtest.%s_ops DEFAULT FOR TYPE wtest.%1$s USING btree AS OPERATOR 1 wtest.<, '
+                   'OPERATOR 3 wtest.=, OPERATOR 5 wtest.>, FUNCTION 1 wtest.%1$s_cmp(wtest.%1$s, wtest.%1$s)', type);
+END $$;
+SELECT wtest.make_type('wide', 'int8', 'btint8'), wtest.make_type('narrow', 'int4', 'btint8'),
+       wtest.make_type('part', 'float8', 'btfloat8');
+CREATE TABLE wtest.named AS
+SELECT ((i * 7919) % 5003 - 2500)::text::wtest.wide AS w, nullif(i % 501, 3)::text::wtest.narrow AS n,
+       CASE i % 5 WHEN 0 THEN 'NaN' WHEN 1 THEN '-Infinity' ELSE (i % 77)::text END::wtest.part AS p,
+       ARRAY[(i % 91)::text, (i % 7)::text]::wtest.wide[] AS a
+  FROM generate_series(1, 6000) i;
+SELECT q, wtest.store(q), wtest.compare_threads(q) FROM unnest(ARRAY[
+    'SELECT w FROM wtest.named ORDER BY w',
+    'SELECT w FROM wtest.named ORDER BY w DESC NULLS LAST',
+    'SELECT n FROM wtest.named ORDER BY n',
+    'SELECT w, p FROM wtest.named ORDER BY p, w',
+    'SELECT a, w FROM wtest.named ORDER BY a, w',
+    'SELECT DISTINCT p FROM wtest.named ORDER BY p']) q;
