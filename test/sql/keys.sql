@@ -125,7 +125,7 @@ RESET enable_nestloop;
 SELECT wtest.compare('SELECT v.n, s.* FROM (VALUES (1), (2), (3)) v(n), LATERAL (SELECT i4 FROM wtest.kk WHERE i2 > v.n * 30 - 100 ORDER BY i4 LIMIT 200) s ORDER BY 1, 2');
 
 -- Types of others whose comparison function is one of PostgreSQL's own by another name: their values have bytes, too,
--- but not where they are stored otherwise (`narrow` is an int4 of which btint8cmp would see eight bytes).
+-- but not where they are stored otherwise (`renamed_low` is an int4 of which btint8cmp would see eight bytes).
 CREATE FUNCTION wtest.make_type(type text, like_type text, compare text) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -150,12 +150,12 @@ BEGIN
     EXECUTE format('CREATE OPERATOR CLASS wtest.%s_ops DEFAULT FOR TYPE wtest.%1$s USING btree AS OPERATOR 1 wtest.<, '
                    'OPERATOR 3 wtest.=, OPERATOR 5 wtest.>, FUNCTION 1 wtest.%1$s_cmp(wtest.%1$s, wtest.%1$s)', type);
 END $$;
-SELECT wtest.make_type('wide', 'int8', 'btint8'), wtest.make_type('narrow', 'int4', 'btint8'),
-       wtest.make_type('part', 'float8', 'btfloat8');
+SELECT wtest.make_type('renamed', 'int8', 'btint8'), wtest.make_type('renamed_low', 'int4', 'btint8'),
+       wtest.make_type('renamed_real', 'float8', 'btfloat8');
 CREATE TABLE wtest.named AS
-SELECT ((i * 7919) % 5003 - 2500)::text::wtest.wide AS w, nullif(i % 501, 3)::text::wtest.narrow AS n,
-       CASE i % 5 WHEN 0 THEN 'NaN' WHEN 1 THEN '-Infinity' ELSE (i % 77)::text END::wtest.part AS p,
-       ARRAY[(i % 91)::text, (i % 7)::text]::wtest.wide[] AS a
+SELECT ((i * 7919) % 5003 - 2500)::text::wtest.renamed AS w, nullif(i % 501, 3)::text::wtest.renamed_low AS n,
+       CASE i % 5 WHEN 0 THEN 'NaN' WHEN 1 THEN '-Infinity' ELSE (i % 77)::text END::wtest.renamed_real AS p,
+       ARRAY[(i % 91)::text, (i % 7)::text]::wtest.renamed[] AS a
   FROM generate_series(1, 6000) i;
 SELECT q, wtest.store(q), wtest.compare_threads(q) FROM unnest(ARRAY[
     'SELECT w FROM wtest.named ORDER BY w',
