@@ -12,6 +12,9 @@
  *		before them has.  Then there are about n * n / 2d of these in all, and rows / that is how many
  *		rows have each: one at most.
  *
+ * So are columns behind such ones, of whatever length, if each row would be given something that is made by
+ * ICU, or of the parts of a value.
+ *
  * Measured: docs/decisions/55-columns-set-aside.md.  Memory: an entry for each of the first rows, in
  * CurrentMemoryContext.
  *-------------------------------------------------------------------------
@@ -115,6 +118,23 @@ ws_learn_tell_apart(const WsLearning *l, int ncols)
 	return 2.0 * same * Max(l->expected, l->n) <= (double) l->n * l->n;
 }
 
+/* Leaves a column to the comparator. */
+static void
+set_aside(WsKeySpec *spec, int c)
+{
+	WsKeyColumn *col = &spec->cols[c];
+
+	col->aside = true;
+	col->encoding = WS_ENC_NONE;
+	col->width = 0;
+	col->null_apart = col->tells_null = false;
+	col->abbreviate = NULL;
+	col->icu = NULL;
+	col->transform = NULL;
+	col->parts = NULL;
+	spec->comparator = true;
+}
+
 /*
  * Sets a column of the specification aside if its values are long and hardly ever needed.  To be called
  * before anything else is learnt from the first rows.
@@ -130,17 +150,19 @@ ws_learn_aside(const WsLearning *l)
 	if (c >= spec->ncols || (c = long_column(l)) == spec->ncols || !ws_learn_tell_apart(l, c))
 		return;
 	for (; c < spec->ncols; c++)
-	{
-		WsKeyColumn *col = &spec->cols[c];
+		set_aside(spec, c);
+}
 
-		col->aside = true;
-		col->encoding = WS_ENC_NONE;
-		col->width = 0;
-		col->null_apart = col->tells_null = false;
-		col->abbreviate = NULL;
-		col->icu = NULL;
-		col->transform = NULL;
-		col->parts = NULL;
-	}
-	spec->comparator = true;
+/*
+ * Sets aside those that are needless, if neither bytes nor letters tell the order of their values: what there
+ * is in their place, such as ICU's sort keys, is dear to make.
+ */
+void
+ws_learn_aside_needless(const WsLearning *l)
+{
+	WsKeySpec  *spec = l->spec;
+
+	for (int c = 0; c < spec->ncols; c++)
+		if (spec->cols[c].needless && ws_encoding_partial(spec->cols[c].encoding))
+			set_aside(spec, c);
 }

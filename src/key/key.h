@@ -82,7 +82,7 @@ typedef struct WsKeyColumn
 	bool		byval;
 	bool		dissimilar;		/* there may be values of it that cannot be compared */
 	bool		aside;			/* nothing of it goes into keys (aside.c) */
-	bool		needless;		/* the columns before it tell rows apart: it gets no codes */
+	bool		needless;		/* the columns before it tell rows apart */
 	struct WsDictionary *dictionary;	/* codes of its values, or NULL */
 	int			code_bytes;		/* of these, if so */
 	struct WsRanks *ranks;		/* of an enum's labels, in a guess; or NULL */
@@ -284,7 +284,6 @@ extern char ws_collation_provider(Oid collation, char **name);
 /* ---- dictionary.c: codes of values whose comparison is dear ---- */
 typedef struct WsDictionary WsDictionary;
 
-
 /* Where about in its gap a value is: bytes of it that all values there have can be passed over. */
 typedef struct WsHint
 {
@@ -438,8 +437,9 @@ extern Size ws_key_learn(WsLearning *l);
 #define WS_LEARN_FEWER	2		/* for there to be fewer by this factor, */
 #define WS_LEARN_LEAST	((Size) 128)	/* and the fewest rows that say so */
 
-/* ---- aside.c: columns of long values behind others that tell rows apart ---- */
+/* ---- aside.c: columns behind others that tell rows apart ---- */
 extern void ws_learn_aside(const WsLearning *l);
+extern void ws_learn_aside_needless(const WsLearning *l);
 extern bool ws_learn_tell_apart(const WsLearning *l, int ncols);
 
 /* ---- sample.c: the first rows ---- */

@@ -84,7 +84,7 @@ may_have_codes(const WsKeyColumn *col)
 /*
  * Has no column codes behind others that tell rows apart.  Their values are hardly ever compared, and finding
  * the place of one that is new takes comparisons: of citext behind an int4 that was unique, most of the sort
- * (docs/decisions/47-codes-of-few-values.md).
+ * (docs/decisions/47-codes-of-few-values.md).  Only letters may tell something of them (aside.c).
  */
 static void
 leave_needless(const WsLearning *l)
@@ -331,6 +331,7 @@ ws_key_learn(WsLearning *l)
 	show_first(l);
 	leave_needless(l);
 	ws_learn_letters(l, false);
+	ws_learn_aside_needless(l);
 	MemoryContextSwitchTo(context);
 	for (int c = 0; c < spec->ncols; c++)
 		columns += may_have_codes(&spec->cols[c]);

@@ -9,7 +9,7 @@ from common import check, healthy, in_turn, rows, session, uses
 ROWS = 5000
 LONG = "(SELECT string_agg(md5(i::text || j), '') FROM generate_series(1, 80 + i % 3) j)"
 # `k`, `bill` and `person` tell rows apart, but for a row in a thousand, though not by their first bytes; `few` does not.
-# `mixed` has a long value now and then.
+# `mixed` has a long value now and then, and `rare` and `rares` so few that they do not count.
 MAKE = """
 CREATE TABLE x AS SELECT i, CASE WHEN i %% 1000 > 0 THEN hashint8(i) END AS k, i %% 40 AS few,
     md5(i::text) COLLATE "C" AS code, hashint4(i) AS n,
@@ -17,9 +17,11 @@ CREATE TABLE x AS SELECT i, CASE WHEN i %% 1000 > 0 THEN hashint8(i) END AS k, i
     ('p' || i * 7919 %% %d) COLLATE "en-x-icu" AS person,
     CASE WHEN i %% 7 > 0 THEN doc END AS doc, CASE WHEN i %% 7 > 0 THEN doc END COLLATE "C" AS c,
     jsonb_build_object('a', doc) AS j, ARRAY[doc, code] AS a, doc::bytea AS b,
-    CASE WHEN i %% 20 = 0 THEN doc ELSE code END AS mixed, CASE WHEN i < %d THEN code ELSE doc END AS late
+    CASE WHEN i %% 20 = 0 THEN doc ELSE code END AS mixed,
+    CASE WHEN i %% 40 = 0 THEN doc ELSE code END COLLATE "und-x-icu" AS rare,
+    ARRAY[CASE WHEN i %% 40 = 0 THEN doc ELSE code END] AS rares, CASE WHEN i < %d THEN code ELSE doc END AS late
 FROM (SELECT i, left(md5((i / 3)::text), 20) AS code, %s AS doc FROM generate_series(1, %d) i) s""" % (ROWS, ROWS, ROWS * 3 // 4, LONG, ROWS)
-COLUMNS = ['doc', 'c', 'j', 'a', 'b', 'mixed', 'late']
+COLUMNS = ['doc', 'c', 'j', 'a', 'b', 'mixed', 'rare', 'rares', 'late']
 SETTINGS = [{'wiscsort.record_store': 'spool'}, {'wiscsort.record_store': 'inline'}, {'wiscsort.record_store': 'heap'},
             {'wiscsort.record_store': 'spool', 'work_mem': '256kB', 'wiscsort.sort_threads': '0'}]
 
@@ -78,7 +80,14 @@ def blocks(cur, sql):
 def read_when_needed(cluster):
     """Values that core does not read are not read."""
     core = common.core(cluster)
-    for column in COLUMNS[:-1]:
+    for column in ('rare', 'rares'):
+        sql = 'SELECT * FROM x ORDER BY n, ' + column
+        least = blocks(core, sql)
+        cur = sorting(cluster, **SETTINGS[0])
+        found = blocks(cur, sql)
+        check(found < least + 0.02 * ROWS, 'n, %s: blocks' % column, '%d, core %d' % (found, least))
+        cur.connection.close()
+    for column in COLUMNS[:-3]:
         for order in ('k, {}', 'k DESC, {} DESC', 'code, n, {}, i', 'bill, {}', 'person, {} DESC'):
             sql = 'SELECT * FROM x ORDER BY ' + order.format(column)
             least = blocks(core, sql)
