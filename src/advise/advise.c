@@ -201,6 +201,16 @@ note_taken(WsAdvised *a)
 	}
 }
 
+/* What an entry took in a WiscSort that was run counts, more than what it took in a trial with fewer rows. */
+static void
+note_entry(WsAdvised *a)
+{
+	const WsSortState *state = (const WsSortState *) a->found->node;
+
+	if (a->found->kind == WS_NODE_OURS && state->has_stats && !state->stats.few)
+		a->facts.entry = state->stats.entry_bytes;
+}
+
 /*
  * Takes what was measured into the facts, and finds how long the sort takes: by trials, of so many seconds,
  * or else by how long it took.
@@ -216,6 +226,7 @@ end_measuring(WsAdvised *a, double trials)
 	double		loops = Max(input->instrument->nloops, 1);
 	double		minimal;		/* bytes of a row as core has it */
 	double		again;
+	bool		tried;
 	WsSortForecast f;
 
 	a->measured = true;
@@ -232,13 +243,12 @@ end_measuring(WsAdvised *a, double trials)
 	ws_set_core_row(facts, ExecGetResultType(a->output != NULL ? node : input), minimal, again,
 					rows->core / rows->rows);
 
-	if (a->input->sample != NULL &&
-		ws_try_sorts(a->input, a->found, facts, minimal, trials, ws_settings, WS_SETTINGS,
-					 a->core, a->here))
-		return;
+	tried = a->input->sample != NULL &&
+		ws_try_sorts(a->input, a->found, facts, minimal, trials, ws_settings, WS_SETTINGS, a->core, a->here);
+	note_entry(a);
 
-	/* unless somebody stopped asking for rows */
-	if (node->instrument->ntuples < a->input->rows || seconds / loops < LEAST_SECONDS)
+	/* how long it took says something unless somebody stopped asking for rows */
+	if (tried || node->instrument->ntuples < a->input->rows || seconds / loops < LEAST_SECONDS)
 		return;
 	f = a->found->kind == WS_NODE_OURS ? ws_forecast_here(facts, (Size) work_mem * 1024) :
 		ws_forecast_core(facts, (Size) work_mem * 1024);
@@ -292,7 +302,8 @@ facts_with(const WsAdvised *a, int setting)
 		return facts;
 	facts.request = there->facts.request;
 	facts.request.wanted = a->facts.request.wanted;
-	facts.entry = there->facts.entry;
+	/* what was learnt from the rows is so wherever they wait */
+	facts.entry = Max(facts.entry, there->facts.entry);
 	facts.tie_row = there->facts.tie_row > 0 && tie_row > 0 ? tie_row : there->facts.tie_row;
 	return facts;
 }

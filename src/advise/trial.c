@@ -103,6 +103,7 @@ typedef struct Trial
 	int64		read;
 	int64		asked;				/* rows that are read from the sort, for a LIMIT */
 	double		codes;			/* the least share of the memory that codes took */
+	Size		entry;			/* the most bytes that an entry took */
 	Size		pad;			/* core's rows are at least so long as minimal tuples; 0: as they are */
 	WsTimer    *input;
 	TupleTableSlot *stored;
@@ -306,6 +307,7 @@ sort_here(Trial *t, const WsRequest *request)
 		ExecClearTuple(node->ps_ResultTupleSlot);
 	ws_sort_stats(sort, &stats);
 	t->codes = Min(t->codes, (double) stats.codes / (double) request->memory);
+	t->entry = Max(t->entry, stats.entry_bytes);
 	ws_sort_destroy(sort);
 	return seconds;
 }
@@ -363,8 +365,8 @@ median(const double took[TURNS])
 
 /*
  * Sorts the first `rows` rows, of all that `facts` are of, with all settings, kB, but those that are ample as
- * one before was; once, or in `turns` turns.  Sets factors, and in `facts` what codes take; returns the
- * seconds that it took.
+ * one before was; once, or in `turns` turns.  Sets factors, and in `facts` what codes and an entry take; returns
+ * the seconds that it took.
  */
 static double
 try_settings(const WsMeasured *measured, const WsFoundSort *found, WsSortFacts *facts, int64 rows,
@@ -425,14 +427,15 @@ try_settings(const WsMeasured *measured, const WsFoundSort *found, WsSortFacts *
 	}
 	MemoryContextDelete(context);
 	facts->request.codes = t.codes < 1 ? t.codes : 0;
+	facts->entry = Max(facts->entry, t.entry);
 	return all;
 }
 
 /*
  * How many times as long as forecast both take for such rows, with each of n settings, in kB: sets core[]
- * and here[], and in `facts`, which are those of all rows, what codes take.  False if too few rows are there
- * to tell.  `longest` bytes are those of the rows that core would sort, as minimal tuples.  Takes `seconds`,
- * about.
+ * and here[], and in `facts`, which are those of all rows, what codes and an entry take.  False if too few
+ * rows are there to tell.  `longest` bytes are those of the rows that core would sort, as minimal tuples.
+ * Takes `seconds`, about.
  */
 bool
 ws_try_sorts(const WsMeasured *measured, const WsFoundSort *found, WsSortFacts *facts, double longest,

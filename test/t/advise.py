@@ -172,6 +172,22 @@ def other_stores():
     cur.execute('DROP TABLE w')
 
 
+def long_keys():
+    """Where a long key column is set aside, which only its values tell, an entry takes more memory."""
+    cur = session(work_mem='1MB', **{'wiscsort.debug_force': 'on', 'wiscsort.threshold': 0, 'wiscsort.record_store': 'spool'})
+    cur.execute('CREATE TABLE long AS SELECT i AS id, repeat(md5(i::text), 100) COLLATE "C" AS doc'
+                ' FROM generate_series(1, 60000) i; ANALYZE long')
+    query = 'SELECT * FROM long ORDER BY id, doc'
+    for enable in ('on', 'off'):
+        cur.execute('SET wiscsort.enable = %s' % enable)
+        least = records(cur, 'SELECT * FROM wiscsort.advise($query$%s$query$, true)' % query)[0]['one_pass_kb']
+        for share, wanted in ((1 + NEAR, 'one-pass'), (1 - NEAR, 'merge-pass')):
+            ours = session(work_mem=int(least * share), **{'wiscsort.debug_force': 'on', 'wiscsort.record_store': 'spool'})
+            check(wanted in explained(ours, query)['Sort Method'],
+                  'long key column, run with enable = %s: %s with %d kB' % (enable, wanted, least * share), least)
+    cur.execute('DROP TABLE long')
+
+
 def wide_rows():
     """Of rows of half a block, and of more than one, only what is in them is written."""
     cur = session(work_mem='1MB', **{'wiscsort.debug_force': 'on', 'wiscsort.record_store': 'inline'})
@@ -521,5 +537,5 @@ def end():
 
 
 if __name__ == '__main__':
-    common.run([start, forecasts, with_limits, other_stores, wide_rows, refusals, reading_only, rights, lists, other_operators, shapes, projections, recommendations,
+    common.run([start, forecasts, with_limits, other_stores, long_keys, wide_rows, refusals, reading_only, rights, lists, other_operators, shapes, projections, recommendations,
                 limited, why, option, end])
