@@ -23,6 +23,8 @@
 #include "index/index.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
 #include "stat/stat.h"
 #include "tcop/tcopprot.h"
 #include "utils/builtins.h"
@@ -36,6 +38,9 @@ static const char *const setting_names[WS_SETTINGS] = {"4MB", "16MB", "64MB", "2
 #define MOST_SCALE			20.0
 #define TRIALS_LEAST		4.0		/* seconds that trials may take */
 #define TRIALS_SHARE		6.0		/* of those that the query took, if that is more */
+
+/* What the planner takes each worker to cost the leader, of what that reads (get_parallel_divisor in core). */
+#define LEADER_SHARE		0.3
 
 #define COLUMNS				14
 
@@ -70,6 +75,31 @@ set_factors(WsAdvised *a, double factor)
 {
 	for (int i = 0; i < WS_SETTINGS; i++)
 		a->core[i] = a->here[i] = factor;
+}
+
+/* Do parallel processes have a part each of what `node` returns?  Something below it then hands out parts. */
+static bool
+is_parted(PlanState *node, void *arg)
+{
+	if (node->plan->parallel_aware)
+		return true;
+	return planstate_tree_walker(node, is_parted, arg);
+}
+
+/*
+ * The rows of a sort's input in one process.  The planner expects the leader to read fewer than a worker does,
+ * since it gathers theirs; but of these there are none before all have sorted what they read.
+ */
+static double
+rows_of_one(const WsFoundSort *found)
+{
+	double		rows = outerPlan(found->node->plan)->plan_rows;
+	int			workers = found->processes - (parallel_leader_participation ? 1 : 0);
+	double		leader = parallel_leader_participation ? Max(0.0, 1.0 - LEADER_SHARE * workers) : 0;
+
+	if (found->processes == 1 || !is_parted(outerPlanState(found->node), NULL))
+		return rows;
+	return clamp_row_est(rows * (workers + leader) / found->processes);
 }
 
 /* What the planner knows of a sort. */
@@ -110,7 +140,7 @@ estimate(WsFoundSort *found)
 	facts->entry = sizeof(WsEntry) + ws_ties_bytes_per_entry(spec);
 	facts->exact = spec->exact;
 	facts->bytes = !spec->comparator && !spec->guess;
-	facts->rows = input->plan_rows;
+	facts->rows = rows_of_one(found);
 	if (found->bound > 0 && found->bound <= facts->rows * WS_MOST_WANTED)
 	{
 		facts->request.wanted = (uint64) found->bound;
