@@ -20,154 +20,19 @@
 #include "access/htup_details.h"
 #include "exec/exec.h"
 #include "executor/executor.h"
-#include "index/index.h"
 #include "miscadmin.h"
-#include "nodes/makefuncs.h"
-#include "nodes/nodeFuncs.h"
-#include "optimizer/optimizer.h"
 #include "stat/stat.h"
 #include "tcop/tcopprot.h"
 #include "utils/builtins.h"
 #include "utils/jsonb.h"
 #include "utils/tuplestore.h"
 
-/* The settings for which both sorts are forecast, as one would write them. */
-static const char *const setting_names[WS_SETTINGS] = {"4MB", "16MB", "64MB", "256MB", "1GB"};
-
 #define LEAST_SECONDS		0.001	/* of a sort that is taken as a measure of the machine */
 #define MOST_SCALE			20.0
 #define TRIALS_LEAST		4.0		/* seconds that trials may take */
 #define TRIALS_SHARE		6.0		/* of those that the query took, if that is more */
 
-/* What the planner takes each worker to cost the leader, of what that reads (get_parallel_divisor in core). */
-#define LEADER_SHARE		0.3
-
 #define COLUMNS				14
-
-/* The request of a sort that is core's, as WiscSort would have it. */
-static WsRequest *
-request_of(const WsFoundSort *found)
-{
-	const Plan *input = outerPlan(found->node->plan);
-	WsRequest  *r = ws_request_create(found->ncols);
-
-	for (int i = 0; i < found->ncols; i++)
-	{
-		r->attnos[i] = found->attnos[i];
-		r->sortops[i] = found->sortops[i];
-		r->collations[i] = found->collations[i];
-		r->nulls_first[i] = found->nulls_first[i];
-	}
-	r->why = "";
-	r->rows = input->plan_rows;
-	r->width = input->plan_width;
-	r->sharers = found->processes;
-	if (ws_rows_are_keys(r, input->targetlist))
-		r->store = WS_KIND_KEYS;
-	if (found->kind == WS_NODE_CORE)
-		r->random_access = ((SortState *) found->node)->randomAccess;
-	return r;
-}
-
-/* Sets all factors. */
-static void
-set_factors(WsAdvised *a, double factor)
-{
-	for (int i = 0; i < WS_SETTINGS; i++)
-		a->core[i] = a->here[i] = factor;
-}
-
-/* Do parallel processes have a part each of what `node` returns?  Something below it then hands out parts. */
-static bool
-is_parted(PlanState *node, void *arg)
-{
-	if (node->plan->parallel_aware)
-		return true;
-	return planstate_tree_walker(node, is_parted, arg);
-}
-
-/*
- * The rows of a sort's input in one process.  The planner expects the leader to read fewer than a worker does,
- * since it gathers theirs; but of these there are none before all have sorted what they read.
- */
-static double
-rows_of_one(const WsFoundSort *found)
-{
-	double		rows = outerPlan(found->node->plan)->plan_rows;
-	int			workers = found->processes - (parallel_leader_participation ? 1 : 0);
-	double		leader = parallel_leader_participation ? Max(0.0, 1.0 - LEADER_SHARE * workers) : 0;
-
-	if (found->processes == 1 || !is_parted(outerPlanState(found->node), NULL))
-		return rows;
-	return clamp_row_est(rows * (workers + leader) / found->processes);
-}
-
-/* What the planner knows of a sort. */
-static WsAdvised *
-estimate(WsFoundSort *found)
-{
-	WsAdvised  *a = palloc0(sizeof(WsAdvised));
-	WsSortFacts *facts = &a->facts;
-	const Plan *input = outerPlan(found->node->plan);
-	const Plan *rows = input;
-	TupleDesc	desc = ExecGetResultType(outerPlanState(found->node));
-	Relation	rel = NULL;
-	WsRequest  *r;
-	WsKeySpec  *spec;
-	WsMeasured	m = {0};
-
-	if (found->kind == WS_NODE_OURS)
-	{
-		r = ((WsSortState *) found->node)->request;
-		rel = ((WsSortState *) found->node)->rel;
-	}
-	else
-		r = request_of(found);
-	ws_request_resolve(r, outerPlanState(found->node), rel);
-	if (!found->threads)
-	{
-		/* those that were asked for are there nevertheless */
-		r->threads.read = Max(r->threads.read, 0);
-		r->threads.sort = Max(r->threads.sort, 0);
-		r->threads.write = Max(r->threads.write, 0);
-	}
-	spec = ws_keyspec_create(desc, r->ncols, r->attnos, r->sortops, r->collations, r->nulls_first,
-							 r->notnull);
-
-	a->found = found;
-	set_factors(a, 1);
-	facts->request = *r;
-	facts->entry = sizeof(WsEntry) + ws_ties_bytes_per_entry(spec);
-	facts->exact = spec->exact;
-	facts->bytes = !spec->comparator && !spec->guess;
-	facts->rows = rows_of_one(found);
-	if (found->bound > 0 && found->bound <= facts->rows * WS_MOST_WANTED)
-	{
-		facts->request.wanted = (uint64) found->bound;
-		facts->wanted = found->bound;
-		facts->taken = ws_rows_taken_in(facts->rows, facts->wanted);
-	}
-
-	m.unit = ws_spool_unit(desc);
-	ws_measure_row(&m, MAXALIGN(SizeofMinimalTupleHeader) + input->plan_width, 0);
-	facts->row = m.spool;
-	if (r->store == WS_KIND_HEAP)
-	{
-		/* of the table's rows core would sort those columns that are wanted */
-		if (r->ties == WS_TIES_SPOOL)
-			facts->tie_row = m.spool;
-		rows = found->node->plan;
-		desc = ExecGetResultType(found->node);
-		memset(&m, 0, sizeof(m));
-		m.unit = ws_spool_unit(desc);
-		ws_measure_row(&m, MAXALIGN(SizeofMinimalTupleHeader) + rows->plan_width, 0);
-		facts->row = m.spool;
-	}
-	a->rows = rows;
-	a->width = rows->plan_width;
-	ws_set_core_row(facts, desc, m.minimal, 0, m.core);
-	return a;
-}
 
 /*
  * Notes which keys core would have a second time: those of a table under another collation than their
@@ -200,8 +65,16 @@ begin_measuring(WsAdvised *a, double share)
 	note_copies(a, input);
 	if (a->found->kind != WS_NODE_INCREMENTAL && a->input->sample == NULL)
 		ws_sample(a->input, share);
-	if (a->facts.request.store == WS_KIND_HEAP)
+	if (a->facts.request.store == WS_KIND_HEAP || ws_core_sorts_output(a))
 		a->output = ws_measure(a->found->node);
+}
+
+/* Sets all factors. */
+static void
+set_factors(WsAdvised *a, double factor)
+{
+	for (int i = 0; i < WS_SETTINGS; i++)
+		a->core[i] = a->here[i] = factor;
 }
 
 /* Seconds that a node and all below it took. */
@@ -251,7 +124,8 @@ end_measuring(WsAdvised *a, double trials)
 	WsSortFacts *facts = &a->facts;
 	PlanState  *node = a->found->node;
 	PlanState  *input = outerPlanState(node);
-	const WsMeasured *rows = a->output != NULL ? a->output : a->input;
+	const WsMeasured *by_core = a->output != NULL ? a->output : a->input;
+	const WsMeasured *rows = facts->request.store == WS_KIND_HEAP ? by_core : a->input;
 	double		seconds = seconds_of(node) - seconds_of(input);
 	double		loops = Max(input->instrument->nloops, 1);
 	double		minimal;		/* bytes of a row as core has it */
@@ -262,19 +136,17 @@ end_measuring(WsAdvised *a, double trials)
 	a->measured = true;
 	facts->rows = a->input->rows / loops;
 	note_taken(a);
-	if (rows->rows == 0)
+	if (by_core->rows == 0)
 		return;
 	facts->row = rows->spool / rows->rows;
 	if (facts->tie_row > 0)
 		facts->tie_row = a->input->spool / a->input->rows;
 	a->width = (int) rint(rows->minimal / rows->rows) - (int) MAXALIGN(SizeofMinimalTupleHeader);
-	again = a->input->again / a->input->rows;
-	minimal = rows->minimal / rows->rows + again;
-	ws_set_core_row(facts, ExecGetResultType(a->output != NULL ? node : input), minimal, again,
-					rows->core / rows->rows);
+	again = by_core->again / by_core->rows;
+	minimal = by_core->minimal / by_core->rows + again;
+	ws_set_core_row(facts, ExecGetResultType(by_core->node), minimal, again, by_core->core / by_core->rows);
 
-	tried = a->input->sample != NULL &&
-		ws_try_sorts(a->input, a->found, facts, minimal, trials, ws_settings, WS_SETTINGS, a->core, a->here);
+	tried = a->input->sample != NULL && ws_try_sorts(a, minimal, trials);
 	note_entry(a);
 
 	/* how long it took says something unless somebody stopped asking for rows */
@@ -317,27 +189,6 @@ add_estimate(StringInfo buf, const char *who, const WsSortForecast *f, double sc
 					 f->temp);
 }
 
-/*
- * The facts with one of the settings: the planner may have the rows wait elsewhere there, or the other way
- * round have WiscSort sort only there.
- */
-static WsSortFacts
-facts_with(const WsAdvised *a, int setting)
-{
-	const WsAdvised *there = a->there[setting];
-	WsSortFacts facts = a->facts;
-	double		tie_row = facts.tie_row;
-
-	if (there == NULL || there->found->kind != WS_NODE_OURS)
-		return facts;
-	facts.request = there->facts.request;
-	facts.request.wanted = a->facts.request.wanted;
-	/* what was learnt from the rows is so wherever they wait */
-	facts.entry = Max(facts.entry, there->facts.entry);
-	facts.tie_row = there->facts.tie_row > 0 && tie_row > 0 ? tie_row : there->facts.tie_row;
-	return facts;
-}
-
 /* What both sorts take at each setting, as jsonb. */
 static Datum
 estimates(const WsAdvised *a)
@@ -349,10 +200,10 @@ estimates(const WsAdvised *a)
 	for (int i = 0; i < WS_SETTINGS; i++)
 	{
 		WsSortForecast core = ws_forecast_core(&a->facts, (Size) ws_settings[i] * 1024);
-		WsSortFacts facts = facts_with(a, i);
+		WsSortFacts facts = ws_facts_with(a, i);
 		WsSortForecast here = ws_forecast_here(&facts, (Size) ws_settings[i] * 1024);
 
-		appendStringInfo(&buf, "%s{\"work_mem\": \"%s\"", i > 0 ? ", " : "", setting_names[i]);
+		appendStringInfo(&buf, "%s{\"work_mem\": \"%s\"", i > 0 ? ", " : "", ws_setting_names[i]);
 		if (sorts_a_part(a) || fits_core(a, ws_settings[i]))
 			appendStringInfoString(&buf, ", \"core\": null");
 		else
@@ -402,62 +253,6 @@ put_row(const WsAdvised *a, int number, ReturnSetInfo *result)
 	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 }
 
-/* The sorts of a plan, as far as the planner knows them. */
-static List *
-estimate_all(const QueryDesc *desc)
-{
-	List	   *sorts = NIL;
-	ListCell   *lc;
-
-	foreach(lc, ws_find_sorts(desc->plannedstmt, desc->planstate))
-		sorts = lappend(sorts, estimate(lfirst(lc)));
-	return sorts;
-}
-
-/* The sort of another plan of the query that is to have the same order, and is not somebody else's yet. */
-static const WsAdvised *
-counterpart(const WsAdvised *a, List **others)
-{
-	ListCell   *lc;
-
-	foreach(lc, *others)
-	{
-		const WsAdvised *other = lfirst(lc);
-
-		if (strcmp(other->found->keys, a->found->keys) != 0)
-			continue;
-		*others = list_delete_cell(*others, lc);
-		return other;
-	}
-	return NULL;
-}
-
-/* Plans the query with each of the settings, and notes how each of the sorts is planned there. */
-static void
-plan_with_settings(List *sorts, const char *text, int cursor_options)
-{
-	for (int i = 0; i < WS_SETTINGS; i++)
-	{
-		int			level = NewGUCNestLevel();
-		QueryDesc  *desc;
-		List	   *others;
-		ListCell   *lc;
-
-		(void) set_config_option("work_mem", setting_names[i], PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
-								 true, 0, false);
-		desc = ws_query_begin(ws_plan_query(ws_accept_query(text), text, cursor_options), text, false);
-		others = estimate_all(desc);
-		foreach(lc, sorts)
-		{
-			WsAdvised  *a = lfirst(lc);
-
-			a->there[i] = counterpart(a, &others);
-		}
-		ws_query_end(desc);
-		AtEOXact_GUC(false, level);
-	}
-}
-
 typedef struct Question
 {
 	const char *text;
@@ -484,7 +279,9 @@ advise(void *arg)
 	if (run)
 		ws_measure_begin();
 	desc = ws_query_begin(stmt, text, run);
-	sorts = estimate_all(desc);
+	sorts = ws_estimate_all(desc);
+	if (sorts != NIL)
+		ws_plan_by_core(sorts, text, cursor_options);
 	if (run)
 	{
 		foreach(lc, sorts)
@@ -499,7 +296,7 @@ advise(void *arg)
 		}
 	}
 	if (sorts != NIL)
-		plan_with_settings(sorts, text, cursor_options);
+		ws_plan_with_settings(sorts, text, cursor_options);
 	foreach(lc, sorts)
 		put_row(lfirst(lc), ++number, question->result);
 	ws_query_end(desc);

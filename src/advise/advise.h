@@ -102,9 +102,19 @@ typedef struct WsAdvised
 	double		core[WS_SETTINGS];	/* how many times as long as forecast it takes core */
 	double		here[WS_SETTINGS];	/* and WiscSort */
 	const struct WsAdvised *there[WS_SETTINGS];	/* as it is planned with that, or NULL */
+	const struct WsAdvised *by_core;	/* of a WiscSort: core's in its place, as it is planned, or NULL */
 	struct WsMeasured *input;	/* or NULL */
-	struct WsMeasured *output;	/* if the rows of the sort are not those of its input */
+	struct WsMeasured *output;	/* the rows that it returns, if core may sort these */
 } WsAdvised;
+
+/* ---- estimate.c ---- */
+extern const char *const ws_setting_names[WS_SETTINGS];
+
+extern List *ws_estimate_all(const QueryDesc *desc);
+extern void ws_plan_with_settings(List *sorts, const char *text, int cursor_options);
+extern void ws_plan_by_core(List *sorts, const char *text, int cursor_options);
+extern bool ws_core_sorts_output(const WsAdvised *a);
+extern WsSortFacts ws_facts_with(const WsAdvised *a, int setting);
 
 /* ---- recommend.c ---- */
 extern bool ws_is_top_n(const WsAdvised *a);
@@ -148,9 +158,7 @@ typedef struct WsSample WsSample;
 
 extern void ws_sample(WsMeasured *measured, double share);
 extern void ws_sample_end(WsMeasured *measured);
-extern bool ws_try_sorts(const WsMeasured *measured, const WsFoundSort *found, WsSortFacts *facts,
-						 double longest, double seconds, const int *settings, int n, double *core,
-						 double *here);
+extern bool ws_try_sorts(WsAdvised *a, double longest, double seconds);
 
 /* ---- preload.c ---- */
 extern List *ws_split_libraries(const char *list);

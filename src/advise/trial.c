@@ -105,6 +105,7 @@ typedef struct Trial
 	double		codes;			/* the least share of the memory that codes took */
 	Size		entry;			/* the most bytes that an entry took */
 	Size		pad;			/* core's rows are at least so long as minimal tuples; 0: as they are */
+	const WsFoundSort *by_core; /* core sorts what the node returns, by these keys; NULL: what it takes in */
 	WsTimer    *input;
 	TupleTableSlot *stored;
 	TupleTableSlot *row;		/* with its values, if the sort gets them so */
@@ -124,9 +125,30 @@ begin(Trial *t)
 	INSTR_TIME_SET_CURRENT(t->begun);
 }
 
-/* The next row, timed as an input's, in a slot as the query's sort gets it; NULL after the last. */
+/* What the node makes of a row that it gets. */
 static TupleTableSlot *
-next_row(Trial *t)
+projected(const WsFoundSort *found, TupleTableSlot *row)
+{
+	ResetExprContext(found->node->ps_ExprContext);
+	found->node->ps_ExprContext->ecxt_scantuple = row;
+	return ExecProject(found->node->ps_ProjInfo);
+}
+
+/* No more rows are made of those in `row`, the slot of those that it gets. */
+static void
+end_projecting(const WsFoundSort *found, TupleTableSlot *row)
+{
+	ExecClearTuple(row);
+	if (found->node->ps_ProjInfo != NULL)
+		ExecClearTuple(found->node->ps_ResultTupleSlot);
+}
+
+/*
+ * The next row, timed as an input's, in a slot as the query's sort gets it, or, if `result`, which is the
+ * slot of the node's rows, core's sort; NULL after the last.
+ */
+static TupleTableSlot *
+next_row(Trial *t, TupleTableSlot *result)
 {
 	TupleTableSlot *slot = t->stored;
 	bool		found;
@@ -134,7 +156,9 @@ next_row(Trial *t)
 	CHECK_FOR_INTERRUPTS();
 	InstrStartNode(t->input);
 	found = t->read++ < t->rows && tuplestore_gettupleslot(t->sample->store, true, false, slot);
-	if (found && t->row != NULL)
+	if (found && result != NULL)
+		slot = projected(t->found, ExecCopySlot(result, slot));
+	else if (found && t->row != NULL)
 	{
 		slot_getallattrs(slot);
 		ExecClearTuple(t->row);
@@ -176,13 +200,16 @@ padded(const Trial *t, MinimalTuple row, MinimalTuple room)
 static double
 sort_by_core(Trial *t, const WsSortFacts *facts, int kilobytes)
 {
-	const WsFoundSort *found = t->found;
-	TupleDesc	desc = t->sample->desc;
-	bool		datum = ws_core_sorts_datums(desc, t->pad > 0);
+	const WsFoundSort *found = t->by_core != NULL ? t->by_core : t->found;
+	PlanState  *node = t->found->node;
+	TupleTableSlot *made = t->by_core != NULL ? ((WsSortState *) node)->css.ss.ss_ScanTupleSlot : NULL;
+	TupleDesc	desc = t->by_core != NULL ? ExecGetResultType(node) : t->sample->desc;
+	Size		pad = t->by_core != NULL ? 0 : t->pad;
+	bool		datum = ws_core_sorts_datums(desc, pad > 0);
 	int			flags = facts->request.random_access ? TUPLESORT_RANDOMACCESS : TUPLESORT_NONE;
 	TupleTableSlot *slot;
 	TupleTableSlot *minimal = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
-	MinimalTuple room = t->pad > 0 ? palloc0(t->pad) : NULL;
+	MinimalTuple room = pad > 0 ? palloc0(pad) : NULL;
 	WsTimer    *output = ws_timer_create();
 	Tuplesortstate *sort;
 	Datum		value;
@@ -198,14 +225,14 @@ sort_by_core(Trial *t, const WsSortFacts *facts, int kilobytes)
 	else
 		sort = tuplesort_begin_heap(desc, found->ncols, found->attnos, found->sortops, found->collations,
 									found->nulls_first, kilobytes, NULL, flags);
-	while ((slot = next_row(t)) != NULL)
+	while ((slot = next_row(t, made)) != NULL)
 	{
 		if (datum)
 		{
 			slot_getsomeattrs(slot, 1);
 			tuplesort_putdatum(sort, slot->tts_values[0], slot->tts_isnull[0]);
 		}
-		else if (t->pad == 0)
+		else if (pad == 0)
 			tuplesort_puttupleslot(sort, slot);
 		else
 		{
@@ -225,6 +252,8 @@ sort_by_core(Trial *t, const WsSortFacts *facts, int kilobytes)
 	}
 	seconds = end(t);
 	ExecDropSingleTupleTableSlot(minimal);
+	if (made != NULL)
+		end_projecting(t->found, made);
 	tuplesort_end(sort);
 	return seconds;
 }
@@ -251,18 +280,16 @@ needs_query(Node *node, void *arg)
 }
 
 /*
- * The projection of a WiscSort's node.  NULL, if there is none, or it needs more than its row, or may do more
- * than return values; or under a LIMIT, since it may fail for rows that the query does not return.
+ * Has a WiscSort's node a projection that a trial may call?  Not one that needs more than its row, or may do
+ * more than return values; nor under a LIMIT, since it may fail for rows that the query does not return.
  */
-static ProjectionInfo *
-projection_of(const WsFoundSort *found)
+static bool
+may_project(const WsFoundSort *found)
 {
 	Node	   *made = (Node *) found->node->plan->targetlist;
 
-	if (found->kind != WS_NODE_OURS || found->bound > 0 || needs_query(made, NULL) ||
-		contain_volatile_functions(made))
-		return NULL;
-	return found->node->ps_ProjInfo;
+	return found->kind == WS_NODE_OURS && found->bound <= 0 && !needs_query(made, NULL) &&
+		!contain_volatile_functions(made) && found->node->ps_ProjInfo != NULL;
 }
 
 /* WiscSort, in CurrentMemoryContext.  Where the node makes other rows of those that it gets, so does this. */
@@ -274,18 +301,18 @@ sort_here(Trial *t, const WsRequest *request)
 	Relation	rel = request->store == WS_KIND_HEAP ? ((WsSortState *) node)->rel : NULL;
 	TupleTableSlot *slot;
 	TupleTableSlot *result = result_slot(t, request);
-	ProjectionInfo *projection = projection_of(t->found);
 	WsTimer    *output = ws_timer_create();
 	WsRequest	own = *request;
 	WsSortStats stats;
 	WsSort	   *sort;
+	bool		projects = may_project(t->found);
 	bool		more = true;
 	double		seconds;
 
 	own.codes = 0;
 	begin(t);
 	sort = ws_sort_create(&own, desc, rel);
-	while ((slot = next_row(t)) != NULL)
+	while ((slot = next_row(t, NULL)) != NULL)
 		ws_sort_put(sort, slot);
 	ws_sort_perform(sort);
 	for (int64 n = 0; more && n < t->asked; n++)
@@ -293,18 +320,12 @@ sort_here(Trial *t, const WsRequest *request)
 		CHECK_FOR_INTERRUPTS();
 		InstrStartNode(output);
 		more = ws_sort_get(sort, true, result);
-		if (more && projection != NULL)
-		{
-			ResetExprContext(node->ps_ExprContext);
-			node->ps_ExprContext->ecxt_scantuple = result;
-			(void) ExecProject(projection);
-		}
+		if (more && projects)
+			(void) projected(t->found, result);
 		InstrStopNode(output, more ? 1 : 0);
 	}
 	seconds = end(t);
-	ExecClearTuple(result);
-	if (projection != NULL)
-		ExecClearTuple(node->ps_ResultTupleSlot);
+	end_projecting(t->found, result);
 	ws_sort_stats(sort, &stats);
 	t->codes = Min(t->codes, (double) stats.codes / (double) request->memory);
 	t->entry = Max(t->entry, stats.entry_bytes);
@@ -364,15 +385,18 @@ median(const double took[TURNS])
 }
 
 /*
- * Sorts the first `rows` rows, of all that `facts` are of, with all settings, kB, but those that are ample as
- * one before was; once, or in `turns` turns.  Sets factors, and in `facts` what codes and an entry take; returns
- * the seconds that it took.
+ * Sorts the first `rows` rows, of all that the facts are of, with all settings but those that are ample as
+ * one before was; once, or in `turns` turns.  Core's rows are `pad` bytes long at least.  Sets factors, and
+ * in the facts what codes and an entry take; returns the seconds that it took.
  */
 static double
-try_settings(const WsMeasured *measured, const WsFoundSort *found, WsSortFacts *facts, int64 rows,
-			 int turns, Size pad, const int *settings, int n, double *core, double *here)
+try_settings(WsAdvised *a, int64 rows, int turns, Size pad)
 {
-	Trial		t = {.sample = measured->sample, .found = found, .rows = rows, .pad = pad,
+	const WsFoundSort *found = a->found;
+	WsSortFacts *facts = &a->facts;
+	double	   *core = a->core;
+	double	   *here = a->here;
+	Trial		t = {.sample = a->input->sample, .found = found, .rows = rows, .pad = pad,
 	.asked = PG_INT64_MAX,.codes = 1};
 	double		part = (double) rows / Max(facts->rows, 1);
 	double		all = 0;
@@ -384,9 +408,12 @@ try_settings(const WsMeasured *measured, const WsFoundSort *found, WsSortFacts *
 
 	if (found->bound > 0)
 		t.asked = (int64) Max(found->bound * part, 1);
-	for (int i = 0; i < n; i++)
+	/* with the table as store, what the node gets of a row need not be all of it */
+	if (facts->request.store != WS_KIND_HEAP && ws_core_sorts_output(a) && may_project(found))
+		t.by_core = a->by_core->found;
+	for (int i = 0; i < WS_SETTINGS; i++)
 	{
-		Size		memory = (Size) settings[i] * 1024;
+		Size		memory = (Size) ws_settings[i] * 1024;
 		WsSortFacts sample = *facts;
 		double		here_took[TURNS] = {0};
 		double		core_took[TURNS] = {0};
@@ -394,7 +421,7 @@ try_settings(const WsMeasured *measured, const WsFoundSort *found, WsSortFacts *
 		sample.rows = (double) rows;
 		sample.taken *= part;
 		sample.request = request_for(&facts->request, memory, part);
-		if (over_limits(&sample, measured->written))
+		if (over_limits(&sample, a->input->written))
 		{
 			core[i] = i > 0 ? core[i - 1] : 1;
 			here[i] = i > 0 ? here[i - 1] : 1;
@@ -432,16 +459,15 @@ try_settings(const WsMeasured *measured, const WsFoundSort *found, WsSortFacts *
 }
 
 /*
- * How many times as long as forecast both take for such rows, with each of n settings, in kB: sets core[]
- * and here[], and in `facts`, which are those of all rows, what codes and an entry take.  False if too few
- * rows are there to tell.  `longest` bytes are those of the rows that core would sort, as minimal tuples.
- * Takes `seconds`, about.
+ * How many times as long as forecast both take for such rows, with each of the settings: sets the factors,
+ * and in the facts, which are those of all rows, what codes and an entry take.  False if too few rows are
+ * there to tell.  `longest` bytes are those of the rows that core would sort, as minimal tuples.  Takes
+ * `seconds`, about.
  */
 bool
-ws_try_sorts(const WsMeasured *measured, const WsFoundSort *found, WsSortFacts *facts, double longest,
-			 double seconds, const int *settings, int n, double *core, double *here)
+ws_try_sorts(WsAdvised *a, double longest, double seconds)
 {
-	const WsSample *s = measured->sample;
+	const WsSample *s = a->input->sample;
 	int64		rows = (int64) s->kept.rows;
 	Size		pad = longest > s->kept.minimal / Max(s->kept.rows, 1) + 1 ? (Size) longest : 0;
 	int64		pilot = Min(rows, PILOT_ROWS);
@@ -449,9 +475,8 @@ ws_try_sorts(const WsMeasured *measured, const WsFoundSort *found, WsSortFacts *
 
 	if (rows < SAMPLE_LEAST)
 		return false;
-	took = try_settings(measured, found, facts, pilot, 1, pad, settings, n, core, here);
+	took = try_settings(a, pilot, 1, pad);
 	rows = (int64) Min((double) rows, (double) pilot * seconds / Max(took * TURNS, 1e-6));
-	(void) try_settings(measured, found, facts, Max(rows, pilot), rows < pilot ? 1 : TURNS, pad, settings, n,
-						core, here);
+	(void) try_settings(a, Max(rows, pilot), rows < pilot ? 1 : TURNS, pad);
 	return true;
 }

@@ -11,6 +11,7 @@ import common
 from common import check, equal, error, rows, value
 
 SORTS = 50 if common.ALL else 14        # that are drawn at random; bench/advise draws hundreds
+COMPUTED = ['upper(m) AS x', 'm || m || m AS y', 'substr(p, 1, 50) AS z', 'i + 1 AS j']
 NEAR = 0.10                     # of what is forecast
 cluster = None
 
@@ -53,6 +54,7 @@ def drawn(rng):
     """A query with one sort."""
     keys = rng.sample(['r', 'b', 'f', 'm', 'n', 'u', 'd'], rng.choice([1, 1, 1, 2]))
     columns = sorted(set(keys) | set(rng.sample(['i', 'r', 'b', 'm', 'p', 'n', 'd'], rng.randint(0, 5))))
+    columns += rng.choice([[], [], rng.sample(COMPUTED, rng.choice([1, 2]))])
     order = ', '.join(key + rng.choice(['', ' DESC', ' NULLS FIRST']) for key in keys)
     source = rng.choice(['t', 't', '(SELECT * FROM t OFFSET 0) t', 't JOIN (VALUES (1)) v(x) ON t.i > x'])
     return 'SELECT %s FROM %s WHERE i <= %d ORDER BY %s' % (
@@ -170,6 +172,25 @@ def other_stores():
             check(near(told[setting], plan['Disk'], 64), 'at %s, asked at %s: %s' % (setting, present, plan['Record Store']),
                   (told[setting], plan['Disk']))
     cur.execute('DROP TABLE w')
+
+
+def computed():
+    """PostgreSQL sorts rows with columns that were computed before, WiscSort those of the table, whoever sorts now."""
+    cur = session(**{'wiscsort.record_store': 'spool'})
+    for query in ('SELECT i, m || m || m AS x, b FROM t ORDER BY b', 'SELECT i, b, substr(p, 1, 60) AS x, m FROM t ORDER BY b',
+                  'SELECT i, upper(m) AS x, random() FROM t ORDER BY b', 'SELECT m || m AS x, p FROM t ORDER BY b LIMIT 60000'):
+        cur.execute("SET work_mem = '4MB'")
+        disk = {'wiscsort': explained(cur, query)['Disk']}
+        cur.execute('SET wiscsort.enable = off')
+        disk['core'] = explained(cur, query)['Sort Space Used']
+        cur.execute('RESET wiscsort.enable')
+        for present in ('4MB', '256MB'):
+            cur.execute("SET work_mem = '%s'" % present)
+            found = records(cur, 'SELECT * FROM wiscsort.advise($query$%s$query$, true)' % query)[0]
+            equal(found['node'], 'WiscSort' if present == '4MB' else 'Sort', 'who sorts with ' + present)
+            for who in sorted(disk) if found['core'] != 'top-N heapsort' else ['wiscsort']:
+                told = found['estimates'][0][who]['temp_bytes'] / 1024
+                check(near(told, disk[who], 64), '%s, asked at %s: %s' % (who, present, query), (told, disk[who]))
 
 
 def long_keys():
@@ -544,5 +565,5 @@ def end():
 
 
 if __name__ == '__main__':
-    common.run([start, forecasts, with_limits, other_stores, long_keys, wide_rows, refusals, reading_only, rights, lists, other_operators, shapes, projections, recommendations,
+    common.run([start, forecasts, with_limits, other_stores, computed, long_keys, wide_rows, refusals, reading_only, rights, lists, other_operators, shapes, projections, recommendations,
                 limited, why, option, end])
