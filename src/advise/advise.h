@@ -121,7 +121,7 @@ extern bool ws_is_top_n(const WsAdvised *a);
 extern int	ws_recommend(const WsAdvised *a, int least, char **reason);
 
 /* ---- reasons.c ---- */
-extern const char *ws_reason(const WsFoundSort *found, bool planned, List *notes);
+extern const char *ws_reason(const WsFoundSort *found, const List *sorts, bool planned, List *notes);
 
 /* ---- measure.c ---- */
 

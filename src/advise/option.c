@@ -53,7 +53,7 @@ explain_node(PlanState *node, List *ancestors, const char *relationship, const c
 		if (found->node != node)
 			continue;
 		planned = ws_notes_of(es, &notes);
-		reason = ws_reason(found, planned, notes);
+		reason = ws_reason(found, sorts, planned, notes);
 		if (found->kind != WS_NODE_OURS)
 			ExplainPropertyText("WiscSort", psprintf("left to core: %s", reason), es);
 		else if (!es->verbose)

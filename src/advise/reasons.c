@@ -19,36 +19,53 @@
 /* Columns of wiscsort.why(). */
 #define WHY_COLUMNS		5
 
-/* What was noted of a sort: refusals, or else costs; NULL if there is nothing. */
-static char *
-noted(const WsFoundSort *found, List *notes)
+/* Have several of a plan's sorts so many keys? */
+static bool
+several_with(const List *sorts, int nkeys)
 {
-	double		rows = outerPlan(found->node->plan)->plan_rows;
+	int			n = 0;
+	ListCell   *lc;
 
-	/* first those that agree with the rows, too */
-	for (int step = 0; step < 4; step++)
-	{
-		bool		cost = (step & 1) != 0;
-		bool		any_rows = step >= 2;
-		ListCell   *lc;
-
-		foreach(lc, notes)
-		{
-			const WsNote *note = lfirst(lc);
-
-			if (note->cost == cost && note->nkeys == found->ncols && (any_rows || note->rows == rows))
-				return note->reason;
-		}
-	}
-	return NULL;
+	foreach(lc, sorts)
+		n += ((const WsFoundSort *) lfirst(lc))->ncols == nkeys;
+	return n > 1;
 }
 
 /*
- * Why a sort is whose it is: of a WiscSort why its rows wait where they do.  `notes` are those of its
- * planning, if `planned`; else it was planned before, and what only the planner knew is not known any more.
+ * What was noted of a sort: a refusal, or else costs; NULL if there is nothing.  A refusal of other rows than
+ * the plan has is of the sort nevertheless, if no other of the plan's sorts could be meant.
+ */
+static char *
+noted(const WsFoundSort *found, const List *sorts, List *notes)
+{
+	double		rows = outerPlan(found->node->plan)->plan_rows;
+	char	   *other = NULL;
+	char	   *costs = NULL;
+	ListCell   *lc;
+
+	foreach(lc, notes)
+	{
+		const WsNote *note = lfirst(lc);
+
+		if (note->nkeys != found->ncols)
+			continue;
+		if (!note->cost && note->rows == rows)
+			return note->reason;
+		if (note->cost && note->rows == rows && costs == NULL)
+			costs = note->reason;
+		if (!note->cost && other == NULL)
+			other = note->reason;
+	}
+	return costs != NULL || several_with(sorts, found->ncols) ? costs : other;
+}
+
+/*
+ * Why a sort, of the plan's `sorts`, is whose it is: of a WiscSort why its rows wait where they do.  `notes`
+ * are those of its planning, if `planned`; else it was planned before, and what only the planner knew is not
+ * known any more.
  */
 const char *
-ws_reason(const WsFoundSort *found, bool planned, List *notes)
+ws_reason(const WsFoundSort *found, const List *sorts, bool planned, List *notes)
 {
 	const Plan *input = outerPlan(found->node->plan);
 	const char *reason;
@@ -68,7 +85,7 @@ ws_reason(const WsFoundSort *found, bool planned, List *notes)
 		return psprintf("%.0f rows of %d bytes are below %s, of %d kB", input->plan_rows, input->plan_width,
 						ws_threshold < 0 ? "work_mem" : "wiscsort.threshold",
 						ws_threshold < 0 ? work_mem : ws_threshold);
-	reason = noted(found, notes);
+	reason = noted(found, sorts, notes);
 	if (reason != NULL)
 		return reason;
 	if (!planned)
@@ -92,12 +109,14 @@ explain(void *arg)
 	const Question *question = arg;
 	Query	   *parsed = ws_accept_query(question->text);
 	List	   *notes;
+	List	   *sorts;
 	PlannedStmt *stmt = ws_plan_with_notes(parsed, question->text, &notes);
 	QueryDesc  *desc = ws_query_begin(stmt, question->text, false);
 	ListCell   *lc;
 	int			number = 0;
 
-	foreach(lc, ws_find_sorts(desc->plannedstmt, desc->planstate))
+	sorts = ws_find_sorts(desc->plannedstmt, desc->planstate);
+	foreach(lc, sorts)
 	{
 		const WsFoundSort *found = lfirst(lc);
 		Datum		values[WHY_COLUMNS];
@@ -107,7 +126,7 @@ explain(void *arg)
 		values[1] = CStringGetTextDatum(kinds[found->kind]);
 		values[2] = CStringGetTextDatum(found->keys);
 		values[3] = CStringGetTextDatum(found->kind == WS_NODE_OURS ? "WiscSort" : "PostgreSQL");
-		values[4] = CStringGetTextDatum(ws_reason(found, true, notes));
+		values[4] = CStringGetTextDatum(ws_reason(found, sorts, true, notes));
 		tuplestore_putvalues(question->result->setResult, question->result->setDesc, values, nulls);
 	}
 	ws_query_end(desc);

@@ -36,6 +36,9 @@ typedef struct Explained
 	List	   *notes;			/* of WsNote */
 } Explained;
 
+/* Paths whose costs differ by less are as good to the planner (add_path in core). */
+#define FUZZ	1.01
+
 static Explained *explained = NULL;
 
 static ExplainOneQuery_hook_type next_explain_hook = NULL;
@@ -71,11 +74,14 @@ ws_note_left(const char *reason, double rows, const List *pathkeys)
 	appendStringInfoString(&explained->reasons, reason);
 }
 
-/* Notes what a WiscSort of `rows` rows costs, and what core's `sort` of these does, if a list is wanted. */
+/*
+ * Notes what a WiscSort of `rows` rows costs, and what core's `sort` of these does, if a list is wanted, and
+ * core's may be chosen for that.
+ */
 void
 ws_note_costs(Cost cost, const Path *sort, double rows)
 {
-	if (explained == NULL || !explained->planning || !explained->listed)
+	if (explained == NULL || !explained->planning || !explained->listed || cost * FUZZ < sort->total_cost)
 		return;
 	add_note(psprintf("estimated cost %.0f, of WiscSort %.0f", sort->total_cost, cost), rows, sort->pathkeys,
 			 true);

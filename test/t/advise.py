@@ -500,6 +500,12 @@ def why():
     cur.execute("SET wiscsort.record_store = spool; SET effective_cache_size = '1MB'")
     told('SELECT * FROM t ORDER BY m', '^Sort, PostgreSQL: .*page cache', 'memory')
     cur.execute('RESET wiscsort.record_store; RESET effective_cache_size')
+    cur.execute('SET enable_hashagg = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_material = off;'
+                'CREATE INDEX by_i ON t (i)')
+    unique = 'SELECT p FROM t a WHERE i IN (SELECT b.i % 30000 FROM t b WHERE b.i > 1000) ORDER BY m'
+    told(unique, '^WiscSort, WiscSort: ', 'two sorts by one column each: one is here')
+    told(unique, '^(WiscSort, WiscSort: |Sort, PostgreSQL: the planner adds)', 'and the other has not the costs of another', 1)
+    cur.execute('RESET enable_hashagg; RESET enable_hashjoin; RESET enable_mergejoin; RESET enable_material; DROP INDEX by_i')
     cur.execute('CREATE TYPE pair AS (a oidvector, b int)')
     cur.execute('CREATE TABLE pairs AS SELECT i % 10 AS g, (i::text::oidvector, i)::pair AS p'
                 ' FROM generate_series(1, 50000) i;'
