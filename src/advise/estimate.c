@@ -18,6 +18,7 @@
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
+#include "tcop/tcopprot.h"
 #include "utils/guc.h"
 
 /* The settings for which both sorts are forecast, as one would write them. */
