@@ -37,6 +37,15 @@ abort_abbreviations(int memtupcount, SortSupport ssup)
 	return false;
 }
 
+PG_FUNCTION_INFO_V1(far_cmp);
+
+/* btint8cmp, which nobody knows by this name. */
+Datum
+far_cmp(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT32(compare(PG_GETARG_DATUM(0), PG_GETARG_DATUM(1), NULL));
+}
+
 PG_FUNCTION_INFO_V1(sort_support);
 
 Datum

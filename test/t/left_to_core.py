@@ -140,8 +140,8 @@ def abbreviations():
             for mark, function in zip(operators, ('int8lt', 'int8le', 'int8eq', 'int8ge', 'int8gt')):
                 cur.execute('CREATE OPERATOR %s (LEFTARG = int8, RIGHTARG = int8, FUNCTION = %s)' % (
                     operators[mark], function))
-            cur.execute("CREATE FUNCTION %s_cmp(int8, int8) RETURNS int LANGUAGE internal IMMUTABLE STRICT AS 'btint8cmp'"
-                        % name)
+            cur.execute("CREATE FUNCTION %s_cmp(int8, int8) RETURNS int LANGUAGE C IMMUTABLE STRICT AS '%s', 'far_cmp'"
+                        % (name, library))
             if support:
                 cur.execute("CREATE FUNCTION support(internal) RETURNS void LANGUAGE C STRICT AS '%s', 'sort_support'"
                             % library)
