@@ -106,8 +106,7 @@ extern void ws_explain_by(CustomScanState *node, List *keys, ExplainState *es);
 typedef struct WsWorkerSorts WsWorkerSorts;
 
 extern void ws_install_gathered_hook(void);
-extern void ws_gathered_begin(WsSortState *state, EState *estate);
-extern void ws_gathered_end(WsSortState *state);
+extern void ws_gathered_begin(WsSortState *state, EState *estate, int eflags);
 extern Size ws_gathered_estimate(CustomScanState *node, struct ParallelContext *pcxt);
 extern void ws_gathered_create(CustomScanState *node, struct ParallelContext *pcxt, void *coordinate);
 extern void ws_gathered_attach(CustomScanState *node, shm_toc *toc, void *coordinate);

@@ -86,17 +86,17 @@ own_time(const Plan *plan, bool below_first)
 }
 
 /*
- * Looks for `sort` at and below `plan`.  If it is there, adds to *time what is above it takes, and sets
+ * Looks for the node `sort`, by its number, at and below `plan`.  If it is there, adds to *time what is above it takes, and sets
  * *ended if there is a node that takes all.
  */
 static bool
-go_down(const Plan *plan, const Plan *sort, double *time, bool *ended)
+go_down(const Plan *plan, int sort, double *time, bool *ended)
 {
 	bool		first;
 	bool		there;
 	ListCell   *lc;
 
-	if (plan == NULL || plan == sort)
+	if (plan == NULL || plan->plan_node_id == sort)
 		return plan != NULL;
 	first = there = go_down(first_input(plan), sort, time, ended);
 	if (!there)
@@ -131,7 +131,7 @@ ws_foresee_output(const WsSortState *state)
 	const WsRequest *request = state->request;
 	const EState *estate = state->css.ss.ps.state;
 	const PlannedStmt *stmt = estate->es_plannedstmt;
-	const Plan *plan = state->css.ss.ps.plan;
+	int			plan = state->css.ss.ps.plan->plan_node_id;
 	double		rows = Max(request->rows, 1);
 	double		time = 0;
 	bool		ended = false;

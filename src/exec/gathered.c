@@ -1,16 +1,16 @@
 /*-------------------------------------------------------------------------
  * gathered.c - what the sorts of parallel workers did, for EXPLAIN of their leader.
  *
- * Each worker has a sort of its own, whose figures end with its process.  Core's Sort has them copied by
- * execParallel.c; for a custom scan that calls nothing after the workers have ended, and while they run
- * their figures are not final.  So the leader makes a segment of shared memory that outlives the parallel
- * query: each worker writes its figures there when it shuts its plan down, and EXPLAIN reads them.
+ * Each worker has a sort of its own, whose figures end with its process.  Each writes them into the shared
+ * memory of its parallel query when it shuts its plan down.  Core copies those of its Sort from there when
+ * the workers have ended; of a custom scan it does not, so that the leader has this memory call back when it
+ * is going to be detached, which is the next thing.
  *
  * execParallel.c tells only those custom scans of a parallel query that are "parallel aware", which for
  * EXPLAIN, and for who reads plans, this one is not.  So an execution that is instrumented has a flat copy
- * of the plan node that says it is, until ExecutorFinish, which comes before EXPLAIN in every case.
+ * of the plan node that says it is, until ExecutorFinish.  An execution that EXPLAIN does not run has none.
  *
- * Memory bound: a WsWorkerSort for each worker.
+ * Memory bound: a WsWorkerSort for each worker, twice.
  *-------------------------------------------------------------------------
  */
 #include "exec/exec.h"
@@ -31,22 +31,27 @@ typedef struct WsWorkerSort
 /* Of one node, in the leader and in each worker. */
 struct WsWorkerSorts
 {
-	Plan	   *plan;			/* the node's own; NULL in a worker */
-	dsm_segment *segment;		/* NULL: no worker has been started */
-	int			nworkers;
-	int			number;			/* of this worker */
+	Plan	   *plan;			/* the node's own */
+	dsm_segment *segment;		/* of a parallel query that runs, or NULL */
+	WsWorkerSort *shared;		/* there, of all workers; in a worker, its own */
+	WsWorkerSort *kept;			/* of the last that has ended, in the query's memory; NULL: none began */
+	int			nworkers;		/* that both have room for */
 };
 
 static ExecutorFinish_hook_type next_finish_hook = NULL;
 
-/* To be called when the node's execution begins: has it told of a parallel query, if that is instrumented. */
+/*
+ * To be called when the node's execution begins, with ExecutorStart's eflags: has it told of a parallel
+ * query, if that is instrumented.
+ */
 void
-ws_gathered_begin(WsSortState *state, EState *estate)
+ws_gathered_begin(WsSortState *state, EState *estate, int eflags)
 {
 	PlanState  *node = &state->css.ss.ps;
 	CustomScan *copy;
 
-	if (estate->es_instrument == 0 || !(IsParallelWorker() || estate->es_plannedstmt->parallelModeNeeded))
+	if (estate->es_instrument == 0 || (eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0 ||
+		!(IsParallelWorker() || estate->es_plannedstmt->parallelModeNeeded))
 		return;
 	copy = makeNode(CustomScan);
 	*copy = *castNode(CustomScan, node->plan);
@@ -56,19 +61,21 @@ ws_gathered_begin(WsSortState *state, EState *estate)
 	node->plan = &copy->scan.plan;
 }
 
-/* Detaches from the shared memory; the last to do so frees it. */
-void
-ws_gathered_end(WsSortState *state)
-{
-	if (state->workers != NULL && state->workers->segment != NULL)
-		dsm_detach(state->workers->segment);
-}
-
-/* EstimateDSMCustomScan callback: bytes of the parallel query's segment, for the handle of the other. */
+/* EstimateDSMCustomScan callback: bytes of the parallel query's segment. */
 Size
 ws_gathered_estimate(CustomScanState *node, ParallelContext *pcxt)
 {
-	return sizeof(dsm_handle);
+	return mul_size(sizeof(WsWorkerSort), (Size) Max(pcxt->nworkers, 1));
+}
+
+/* Keeps what is in the memory of a parallel query that has ended. */
+static void
+keep_figures(dsm_segment *segment, Datum arg)
+{
+	WsWorkerSorts *workers = (WsWorkerSorts *) DatumGetPointer(arg);
+
+	memcpy(workers->kept, workers->shared, sizeof(WsWorkerSort) * workers->nworkers);
+	workers->segment = NULL;
 }
 
 /* InitializeDSMCustomScan callback, of the leader: when a parallel query starts; not when it is redone. */
@@ -76,28 +83,22 @@ void
 ws_gathered_create(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
 {
 	WsWorkerSorts *workers = ((WsSortState *) node)->workers;
-	Size		size = sizeof(WsWorkerSort) * Max(pcxt->nworkers, 1);
 
-	if (workers->segment != NULL)
-		dsm_detach(workers->segment);
-	workers->nworkers = pcxt->nworkers;
-	workers->segment = dsm_create(size, DSM_CREATE_NULL_IF_MAXSEGMENTS);
-	if (workers->segment != NULL)
-		memset(dsm_segment_address(workers->segment), 0, size);
-	*(dsm_handle *) coordinate = workers->segment == NULL ? DSM_HANDLE_INVALID :
-		dsm_segment_handle(workers->segment);
+	memset(coordinate, 0, node->pscan_len);
+	if (pcxt->seg == NULL || workers->segment != NULL)
+		return;					/* there are no workers; or two expressions share a subplan */
+	workers->nworkers = (int) (node->pscan_len / sizeof(WsWorkerSort));
+	workers->kept = MemoryContextAllocZero(node->ss.ps.state->es_query_cxt, node->pscan_len);
+	workers->shared = coordinate;
+	workers->segment = pcxt->seg;
+	on_dsm_detach(pcxt->seg, keep_figures, PointerGetDatum(workers));
 }
 
 /* InitializeWorkerCustomScan callback. */
 void
 ws_gathered_attach(CustomScanState *node, shm_toc *toc, void *coordinate)
 {
-	WsWorkerSorts *workers = ((WsSortState *) node)->workers;
-	dsm_handle	handle = *(dsm_handle *) coordinate;
-
-	workers->number = ParallelWorkerNumber;
-	if (handle != DSM_HANDLE_INVALID)
-		workers->segment = dsm_attach(handle);
+	((WsSortState *) node)->workers->shared = (WsWorkerSort *) coordinate + ParallelWorkerNumber;
 }
 
 /* ShutdownCustomScan callback: a worker's plan ends, or waits for the next rescan.  Nothing in the leader. */
@@ -107,12 +108,11 @@ ws_gathered_write(CustomScanState *node)
 	WsSortState *state = (WsSortState *) node;
 	WsWorkerSort *mine;
 
-	if (!IsParallelWorker() || state->workers == NULL || state->workers->segment == NULL ||
-		!state->has_stats)
+	if (!IsParallelWorker() || state->workers == NULL || state->workers->shared == NULL || !state->has_stats)
 		return;
 	if (state->sort != NULL)
 		ws_sort_stats(state->sort, &state->stats);
-	mine = (WsWorkerSort *) dsm_segment_address(state->workers->segment) + state->workers->number;
+	mine = state->workers->shared;
 	mine->stats = state->stats;
 	strlcpy(mine->store, state->store, sizeof(mine->store));
 	mine->sorted = true;
@@ -122,7 +122,7 @@ ws_gathered_write(CustomScanState *node)
 int
 ws_gathered_count(const WsSortState *state)
 {
-	return state->workers == NULL || state->workers->segment == NULL ? 0 : state->workers->nworkers;
+	return state->workers == NULL || state->workers->kept == NULL ? 0 : state->workers->nworkers;
 }
 
 /*
@@ -132,7 +132,7 @@ ws_gathered_count(const WsSortState *state)
 const WsSortStats *
 ws_gathered_sort(const WsSortState *state, int number, const char **store)
 {
-	const WsWorkerSort *sort = (const WsWorkerSort *) dsm_segment_address(state->workers->segment) + number;
+	const WsWorkerSort *sort = &state->workers->kept[number];
 
 	*store = sort->store;
 	return sort->sorted ? &sort->stats : NULL;
@@ -156,7 +156,7 @@ finish_execution(QueryDesc *desc)
 		next_finish_hook(desc);
 	else
 		standard_ExecutorFinish(desc);
-	if (desc->instrument_options != 0 && desc->plannedstmt->parallelModeNeeded)
+	if (desc->instrument_options != 0 && (IsParallelWorker() || desc->plannedstmt->parallelModeNeeded))
 		(void) restore_plans(desc->planstate, NULL);
 }
 

@@ -90,7 +90,7 @@ begin_sort(CustomScanState *node, EState *estate, int eflags)
 
 	/* the projection is made anew below, and with it what it knows of subplans */
 	node->ss.ps.subPlan = NIL;
-	ws_gathered_begin(state, estate);
+	ws_gathered_begin(state, estate, eflags);
 	state->request = ws_request_read(cscan->custom_private, estate->es_snapshot);
 	state->request->random_access = (eflags & access) != 0;
 	if (cscan->custom_exprs != NIL)
@@ -442,7 +442,6 @@ end_sort(CustomScanState *node)
 	forget_result(state);
 	finish_sort(state);
 	ws_track_close(state->track);
-	ws_gathered_end(state);
 	ExecEndNode(outerPlanState(node));
 }
 

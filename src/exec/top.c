@@ -308,6 +308,7 @@ abbreviate(WsTop *top)
 	{
 		TopRow	   *row = &top->rows[i];
 
+		CHECK_FOR_INTERRUPTS();
 		if (i == next_look)
 		{
 			next_look *= 2;

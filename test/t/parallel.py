@@ -126,6 +126,8 @@ def explained(cluster):
     text = explain(cur, query)
     check('Custom Scan (WiscSort)' in text and 'Worker 0' not in text and 'Parallel Custom' not in text,
           'a plan that is not executed', text)
+    text = explain(cur, query, ', BUFFERS')
+    check('Custom Scan (WiscSort)' in text and 'Parallel Custom' not in text, 'with BUFFERS', text)
 
     # inside a join that each worker does, and in a parallel query that begins anew for each row outside
     cur.execute('SET enable_hashjoin = off')
