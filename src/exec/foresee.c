@@ -86,8 +86,8 @@ own_time(const Plan *plan, bool below_first)
 }
 
 /*
- * Looks for the node `sort`, by its number, at and below `plan`.  If it is there, adds to *time what is above it takes, and sets
- * *ended if there is a node that takes all.
+ * Looks for the node `sort`, by its number, at and below `plan`.  If it is there, adds to *time what is above
+ * it takes, and sets *ended if there is a node that takes all.
  */
 static bool
 go_down(const Plan *plan, int sort, double *time, bool *ended)
