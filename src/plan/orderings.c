@@ -23,6 +23,9 @@
 /* Bytes that joins add to rows, from which on it may pay to sort a table below them. */
 #define WIDER			500
 
+/* As many times as many rows in another table, that is. */
+#define FAN_OUT			5
+
 /* Adds an ordering unless it is empty, known, or one too many. */
 static List *
 add_ordering(List *orderings, List *pathkeys)
@@ -177,11 +180,39 @@ shared_ordering(PlannerInfo *root, RelOptInfo *rel, List *classes, int peer,
 	return list_length(pathkeys) > 1 ? pathkeys : NIL;
 }
 
+/* Can a hash join, or a merge join, have the relation on one side? */
+static bool
+may_be_hashed(const RelOptInfo *rel)
+{
+	ListCell   *lc;
+
+	if (rel->has_eclass_joins)
+		return true;
+	foreach(lc, rel->joininfo)
+		if (OidIsValid(lfirst_node(RestrictInfo, lc)->hashjoinoperator))
+			return true;
+	return false;
+}
+
+/* Has another relation of the level so many more rows that joins may make many of one of `rel`? */
+static bool
+may_fan_out(PlannerInfo *root, const RelOptInfo *rel)
+{
+	Relids		own = parent_relids(rel);
+	int			i = -1;
+
+	while ((i = bms_next_member(root->all_baserels, i)) >= 0)
+		if (!bms_is_member(i, own) && i < root->simple_rel_array_size && root->simple_rel_array[i] != NULL &&
+			root->simple_rel_array[i]->rows > FAN_OUT * rel->rows)
+			return true;
+	return false;
+}
+
 /*
  * May it pay to sort `rel` by the ordering of the whole query below joins, where nothing ends early?  Only a
  * merge join by the same key keeps the order at no cost.  A nested loop does, too, but its look-up takes more
- * than twice as long as that of a hash join, which its cost does not say: there joins must make rows so wide
- * that sorting them afterwards takes long (docs/decisions/30-cost-model.md).
+ * than twice as long as that of a hash join, which its cost does not say: there joins must make so wide rows,
+ * or so many, that sorting them afterwards takes long, or leave no choice (docs/decisions/30-cost-model.md).
  */
 static bool
 pays_below_joins(PlannerInfo *root, const RelOptInfo *rel, List *pathkeys, List *classes)
@@ -189,7 +220,11 @@ pays_below_joins(PlannerInfo *root, const RelOptInfo *rel, List *pathkeys, List 
 	const Query *q = root->parse;
 
 	if (ws_debug_force || bms_membership(root->all_baserels) == BMS_SINGLETON || root->tuple_fraction > 0 ||
-		q->limitCount != NULL || list_member_ptr(classes, linitial_node(PathKey, pathkeys)->pk_eclass))
+		q->limitCount != NULL || ws_read_partly(root) ||
+		list_member_ptr(classes, linitial_node(PathKey, pathkeys)->pk_eclass))
+		return true;
+	if (!enable_hashjoin || !bms_is_empty(rel->lateral_referencers) || !may_be_hashed(rel) ||
+		may_fan_out(root, rel))
 		return true;
 	return q->groupClause == NIL && q->groupingSets == NIL && !q->hasAggs &&
 		ws_sorted_width(root) > WIDER + rel->reltarget->width;

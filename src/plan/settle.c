@@ -12,37 +12,18 @@
 /* What makes a cost the greater one, also where add_path takes a hundredth for nothing. */
 #define JUST_MORE			1.02
 
-/* What the scans of an Append's members are charged too little. */
-static Cost
-hidden_in_members(PlannerInfo *root, const AppendPath *append)
-{
-	Cost		cost = 0;
-	ListCell   *lc;
-
-	foreach(lc, append->subpaths)
-	{
-		const Path *path = lfirst(lc);
-
-		if (IsA(path, ProjectionPath))
-		{
-			cost += ws_hidden_result_cost(root, path);
-			path = ((const ProjectionPath *) path)->subpath;
-		}
-		cost += ws_hidden_cost(root, path);
-	}
-	return cost;
-}
-
 /*
  * What a path is charged too much, for handing rows from workers to the leader, and for an index; less what
- * it is charged too little for the conditions of a scan, and for what is made of its rows.
+ * it is charged too little for the conditions of a scan, and for what is made of its rows.  Of its rows,
+ * `share` are taken.
  */
 static Cost
-overcharge(PlannerInfo *root, const Path *path)
+overcharge(PlannerInfo *root, const Path *path, double share)
 {
 	Cost		cost = 0;
-	double		share = 1;		/* of the rows, that a LIMIT takes */
 	const Path *below;
+	const List *members;
+	ListCell   *lc;
 
 	for (;;)
 		switch (nodeTag(path))
@@ -72,7 +53,12 @@ overcharge(PlannerInfo *root, const Path *path)
 			case T_Path:
 				return cost - share * ws_hidden_cost(root, path);
 			case T_AppendPath:
-				return cost - share * hidden_in_members(root, (const AppendPath *) path);
+			case T_MergeAppendPath:
+				members = IsA(path, AppendPath) ? ((const AppendPath *) path)->subpaths :
+					((const MergeAppendPath *) path)->subpaths;
+				foreach(lc, members)
+					cost += overcharge(root, lfirst(lc), share);
+				return cost;
 			case T_SortPath:
 				path = ((const SortPath *) path)->subpath;
 				share = 1;			/* whatever a LIMIT takes */
@@ -120,7 +106,7 @@ ws_rivals(PlannerInfo *root, List *paths)
 	{
 		const Path *path = lfirst(lc);
 		int			i = foreach_current_index(lc);
-		Cost		cost = path->total_cost - overcharge(root, path);
+		Cost		cost = path->total_cost - overcharge(root, path, 1);
 
 		r.costs[i] = path->total_cost;
 		if (r.place < 0 || cost < r.least)
@@ -148,7 +134,7 @@ ws_settle_rivals(PlannerInfo *root, List *paths, const WsRivals *r)
 		int			i = foreach_current_index(lc);
 
 		if (i != r->place && path->total_cost < r->costs[i] && path->total_cost < best &&
-			path->total_cost - overcharge(root, path) > r->least)
+			path->total_cost - overcharge(root, path, 1) > r->least)
 			path->total_cost = best * JUST_MORE;
 	}
 }

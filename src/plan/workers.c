@@ -28,6 +28,9 @@
 #define DEAR_CALL		40
 #define MOST_CALLS		3
 
+/* Of parallel_tuple_cost, what core charges for a row that Gather Merge hands over. */
+#define WS_GATHER_MERGE	1.05
+
 /* Of what core charges for handing rows of `width` bytes from workers to the leader, what that takes. */
 double
 ws_hand_over(int width)
@@ -114,7 +117,7 @@ ws_hidden_cost(PlannerInfo *root, const Path *scan)
 		return 0;
 	cost = ws_hidden_result_cost(root, scan);
 	if (rel->baserestrictinfo != NIL)
-		cost += hidden_cost(root, get_actual_clauses(rel->baserestrictinfo)) * rel->tuples *
+		cost += hidden_cost(root, extract_actual_clauses(rel->baserestrictinfo, false)) * rel->tuples *
 			scan->rows / Max(rel->rows, 1);
 	return cost;
 }
@@ -131,7 +134,8 @@ may_choose(PlannerInfo *root, const RelOptInfo *rel, List *pathkeys)
 	return !ws_debug_force && enable_gathermerge && IS_SIMPLE_REL(rel) &&
 		bms_membership(root->all_baserels) == BMS_SINGLETON && q->groupClause == NIL &&
 		q->groupingSets == NIL && !q->hasAggs && q->distinctClause == NIL && q->limitCount == NULL &&
-		root->tuple_fraction <= 0 && !ws_any_stays_compared(root, pathkeys, rel->rows);
+		root->tuple_fraction <= 0 && !ws_read_partly(root) &&
+		!ws_any_stays_compared(root, pathkeys, rel->rows);
 }
 
 /* The scan that a WiscSort sorts. */
@@ -223,6 +227,21 @@ cost_in_worker(const RelOptInfo *rel, const CustomPath *serial, const Path **sca
 }
 
 /*
+ * Would core have one process sort a partition's rows, by its own costs?  It has no Gather Merge then of all
+ * partitions either: what would be left is one sort of all, instead of one for each that is sorted alone.
+ */
+static bool
+drops_gather_merge(const RelOptInfo *rel, const CustomPath *serial, const Path *part)
+{
+	const Path *all = input_of(&serial->path);
+	const Path *sort = linitial(serial->custom_paths);
+	Cost		sorting = (sort->total_cost - all->total_cost) * part->rows / Max(all->rows, 1);
+
+	return rel->reloptkind != RELOPT_BASEREL &&
+		part->total_cost + sorting + WS_GATHER_MERGE * parallel_tuple_cost * rel->rows > sort->total_cost;
+}
+
+/*
  * Are parallel workers to sort the rows of `rel`, and not the one process of `serial`, a WiscSort path?  If
  * they are not, the WiscSort paths that they have in that order go; if it is not ours to say, both stay.
  */
@@ -239,7 +258,7 @@ ws_workers_sort(PlannerInfo *root, RelOptInfo *rel, const CustomPath *serial)
 	if (rel->partial_pathlist == NIL || !may_choose(root, rel, pathkeys))
 		return false;
 	shared = cost_in_worker(rel, serial, &part);
-	if (part == NULL)
+	if (part == NULL || drops_gather_merge(rel, serial, part))
 		return false;
 	result = result_cost(root);
 	shared += ws_hidden_cost(root, part) + result * part->rows + parallel_setup_cost * share_of(root, rel) +

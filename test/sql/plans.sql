@@ -408,6 +408,7 @@ SELECT * FROM wtest.plan('SELECT * FROM wtest.slims ORDER BY k') LIMIT 2;
 SELECT * FROM wtest.plan('SELECT * FROM wtest.slims WHERE md5(upper(pad)) <> pad ORDER BY k') LIMIT 2;
 SELECT * FROM wtest.plan('SELECT id, upper(md5(pad)) FROM wtest.slims ORDER BY k') LIMIT 2;
 SELECT wtest.compare('SELECT * FROM wtest.slims WHERE md5(upper(pad)) <> pad ORDER BY k, id');
+SELECT count(*) FROM wtest.slim WHERE current_setting('work_mem') <> '';
 SET max_parallel_workers_per_gather = 0;
 
 -- The rows of a star join are sorted above its hash joins, and not the table below look-ups, unless joins make them wide.
@@ -416,6 +417,8 @@ ALTER TABLE wtest.colours ADD PRIMARY KEY (id);
 ANALYZE wtest.colours;
 SELECT * FROM wtest.plan('SELECT s.id, c.name FROM wtest.slim s JOIN wtest.colours c ON c.id = s.id % 300 + 1 ORDER BY s.k');
 SELECT * FROM wtest.plan('SELECT s.id, c.* FROM wtest.slim s JOIN wtest.colours c ON c.id = s.id % 300 + 1 ORDER BY s.k') LIMIT 2;
+SELECT * FROM wtest.plan('SELECT s.id, x FROM wtest.slim s, unnest(ARRAY[s.id, 1]) x ORDER BY s.k') LIMIT 2;
+SELECT * FROM wtest.plan('SELECT s.id, c.name FROM wtest.colours c JOIN wtest.slim s ON c.id = s.id % 300 + 1 ORDER BY c.name') LIMIT 2;
 SELECT wtest.compare('SELECT s.id, c.name FROM wtest.slim s JOIN wtest.colours c ON c.id = s.id % 300 + 1 ORDER BY s.k, s.id');
 
 -- Under a LIMIT above a join the table is sorted before it, unless conditions on others may drop the first rows.
