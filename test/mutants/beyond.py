@@ -54,7 +54,10 @@ FILE = 'file/async.c'
 fault('reads are not waited for when memory goes', FILE, 'while (r->on_their_way > 0)', 'while (false)', 'unit:test_aio')
 fault('a read that failed is taken for one that was done', FILE, 'if (o->result == (long) read->bytes)',
       'if (o->result != 0)', 'unit:test_aio')
-fault('the page cache is asked for what it has not', FILE, 'if (!is_cached(r, read, s) ||', 'if (', 'unit:test_aio')
+fault('the page cache is asked for what it has not', FILE,
+      'if (!is_cached(r, read, s) || read_through_cache(r, read, s) != (ssize_t) read->bytes)',
+      'if (read_through_cache(r, read, s) != (ssize_t) read->bytes)', 'unit:test_aio')
+fault('what a file system does not know is no reason to wait', FILE, 'r->waits = true;', 'return got;', 'unit:test_aio')
 fault('a read that was refused is taken for one that was done', FILE, 'ws_operation_done(r->ready[taken], -EAGAIN);',
       'ws_operation_done(r->ready[taken], (long) r->ready[taken]->read->bytes);', 'unit:test_aio')
 fault('reads that wait for an operation never begin', FILE, 'if (r->nfree >= BATCH && r->later != NULL)', 'if (false)',
@@ -132,12 +135,15 @@ fault('what is not UTF-8 is a null', 'key/normalize.c', 'put_byte(w, ESCAPED_FIR
 fault('any index finds a value', 'plan/reach.c', 'if ((index->relam == BTREE_AM_OID || index->relam == HASH_AM_OID) &&', 'if (',
       reason='PostgreSQL joins such tables as it would without wiscsort: plans are slower, and right')
 FILE = 'plan/narrow.c'
-fault('rows are never narrower', FILE, 'return sorted_width(root) <= NARROW * rel->reltarget->width;',
+fault('rows are never narrower', FILE, 'return ws_sorted_width(root) <= NARROW * rel->reltarget->width;',
       'return false;', 'sql:plans')
 FILE = 'plan/workers.c'
 fault('all functions are cheap', FILE, 'calls->dear += dear;', '{}', 'sql:plans')
 fault('rows of any width are handed over alike', 'plan/workers.c', 'return HAND_OVER + HAND_OVER_WIDE * width / 1000;',
       'return HAND_OVER;', 'sql:plans')
+fault('what results take does not count', FILE, 'return charged.per_tuple + hidden_cost(root, exprs);', 'return 0;', 'sql:plans')
+fault('a table is sorted below look-ups', 'plan/orderings.c',
+      'if (own[i] != NIL && pays_below_joins(root, rel, own[i], classes) &&', 'if (own[i] != NIL &&', 'sql:plans')
 FILE = 'plan/bound.c'
 fault('a LIMIT above a join never starves', FILE,
       'other->baserestrictinfo != NIL && !is_optional(root, own, other->relids))', 'false)', 'sql:plans')

@@ -210,8 +210,8 @@ fault('run shorter than its blocks', FILE, 'uint64		blocks = (nentries + capacit
 fault('another block of a run named', FILE, 'r->asked = block;', 'r->asked = block + 1;', 't:damage')
 fault('the header of a run named a block', FILE, 'if (r->asked < 0)', 'if (r->asked < -1)', 't:damage')
 fault("helper's write error dropped", FILE, 'if (w->error != 0)', 'if (w->error < 0)', 't:limits/no_space')
-fault('file of a level not used again', FILE, 'if (--home->level[run->level].live == 0)',
-      'if (--home->level[run->level].live < 0)', 'sql:edges')
+fault('no place is taken again', FILE, 'for (; i < home->level[level].nlive && live[i].begin - begin < bytes; i++)',
+      'for (; i < home->level[level].nlive; i++)', 't:in_order')
 fault('last block unknown', FILE,
       'return (r->loaded + 1) * ws_block_capacity(r->run.block_size) >= r->run.nentries;',
       'return (r->loaded + 2) * ws_block_capacity(r->run.block_size) >= r->run.nentries;', 'sql:merge')
