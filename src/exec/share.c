@@ -88,14 +88,50 @@ of_groups(const AggState *agg, int64 rows)
 }
 
 /*
+ * The input that drives a node: that whose rows the node's are about proportional to, and which it reads
+ * while it returns them.  NULL if there is none such.
+ */
+static PlanState *
+driver_of(PlanState *node)
+{
+	switch (nodeTag(node))
+	{
+		case T_SubqueryScanState:
+			return ((SubqueryScanState *) node)->subplan;
+		case T_ResultState:
+		case T_WindowAggState:
+		case T_HashJoinState:
+		case T_NestLoopState:
+		case T_MergeJoinState:
+		case T_GroupState:
+		case T_UniqueState:
+		case T_ProjectSetState:
+		case T_IncrementalSortState:
+		case T_GatherState:
+			return outerPlanState(node);
+		default:
+			return NULL;
+	}
+}
+
+/* Is it a hash join in batches, which reads its outer side before most of the rows are joined? */
+static bool
+is_batched(const PlanState *node)
+{
+	HashJoinTable table = IsA(node, HashJoinState) ? ((const HashJoinState *) node)->hj_HashTable : NULL;
+
+	return table != NULL && table->nbatch > 1;
+}
+
+/*
  * The share of its work that a node has done, from 0 to 1, or less than 0: who knows.  It has returned so
  * many rows; -1: that is not known.
  */
 double
 ws_share_read(PlanState *node, int64 rows)
 {
-	/* what returns some of its input's rows only has no count of these */
-	int64		below = node->qual != NULL ? -1 : rows;
+	PlanState  *driver = driver_of(node);
+	int64		below = -1;
 
 	switch (nodeTag(node))
 	{
@@ -106,28 +142,17 @@ ws_share_read(PlanState *node, int64 rows)
 		case T_AggState:
 			return of_groups((const AggState *) node, rows);
 		case T_SubqueryScanState:
-			return ws_share_read(((SubqueryScanState *) node)->subplan, below);
 		case T_ResultState:
-			return outerPlanState(node) != NULL ? ws_share_read(outerPlanState(node), below) : UNKNOWN;
 		case T_WindowAggState:
-			return ws_share_read(outerPlanState(node), below);
+			/* what returns some of its input's rows only has no count of these */
+			if (node->qual == NULL)
+				below = rows;
+			break;
 		case T_HashJoinState:
-			{
-				HashJoinTable table = ((HashJoinState *) node)->hj_HashTable;
-
-				/* in batches, the outer side is read before most of the rows are joined */
-				if (table == NULL || table->nbatch > 1)
-					return UNKNOWN;
-				return ws_share_read(outerPlanState(node), -1);
-			}
-		case T_NestLoopState:
-		case T_MergeJoinState:
-		case T_GroupState:
-		case T_UniqueState:
-		case T_ProjectSetState:
-		case T_IncrementalSortState:
-		case T_GatherState:
-			return ws_share_read(outerPlanState(node), -1);
+			/* nothing is known before there is a table */
+			if (((HashJoinState *) node)->hj_HashTable == NULL || is_batched(node))
+				return UNKNOWN;
+			break;
 		case T_CustomScanState:
 			if (strcmp(((CustomScanState *) node)->methods->CustomName, "WiscSort") == 0)
 			{
@@ -138,48 +163,32 @@ ws_share_read(PlanState *node, int64 rows)
 			}
 			return UNKNOWN;
 		default:
-			return UNKNOWN;
+			break;
 	}
+	return driver != NULL ? ws_share_read(driver, below) : UNKNOWN;
 }
 
 /*
  * The share of the time that a node's rows take which has passed, or less than 0: who knows.  That is what it
- * has read, `share_read`, if that is known.  A hash join in batches reads all of its outer side before most
- * rows are joined: it is about half done then, and the other batches are alike.
+ * has read, `share_read`, if that is known.  Of a hash join in batches, which may be below nodes that pass on
+ * its rows, it is half when the outer side has been read, and the other batches are alike.
  */
 double
 ws_share_done(PlanState *node, double share_read)
 {
-	for (;;)
-		switch (nodeTag(node))
-		{
-			case T_SubqueryScanState:
-				node = ((SubqueryScanState *) node)->subplan;
-				break;
-			case T_ResultState:
-				if (outerPlanState(node) == NULL)
-					return share_read;
-				node = outerPlanState(node);
-				break;
-			case T_WindowAggState:
-			case T_ProjectSetState:
-				node = outerPlanState(node);
-				break;
-			case T_HashJoinState:
-				{
-					HashJoinTable table = ((HashJoinState *) node)->hj_HashTable;
-					double		read;
+	HashJoinTable table;
+	double		read;
 
-					if (table == NULL || table->nbatch == 1)
-						return share_read;
-					if (table->curbatch > 0)
-						return 0.5 + 0.5 * table->curbatch / table->nbatch;
-					read = ws_share_read(outerPlanState(node), -1);
-					return read < 0 ? UNKNOWN : read / 2;
-				}
-			default:
-				return share_read;
-		}
+	while (node != NULL && !is_batched(node))
+		node = IsA(node, SubqueryScanState) || IsA(node, ResultState) || IsA(node, WindowAggState) ||
+			IsA(node, ProjectSetState) ? driver_of(node) : NULL;
+	if (node == NULL)
+		return share_read;
+	table = ((HashJoinState *) node)->hj_HashTable;
+	if (table->curbatch > 0)
+		return 0.5 + 0.5 * table->curbatch / table->nbatch;
+	read = ws_share_read(driver_of(node), -1);
+	return read < 0 ? UNKNOWN : read / 2;
 }
 
 /*
@@ -189,35 +198,15 @@ ws_share_done(PlanState *node, double share_read)
 double
 ws_bytes_scanned(PlanState *node)
 {
+	PlanState  *driver = driver_of(node);
 	double		bytes = 0;
 
-	switch (nodeTag(node))
-	{
-		case T_SeqScanState:
-			return (double) RelationGetNumberOfBlocks(((ScanState *) node)->ss_currentRelation) * BLCKSZ;
-		case T_AppendState:
-			for (int i = 0; i < ((AppendState *) node)->as_nplans; i++)
-				bytes += ws_bytes_scanned(((AppendState *) node)->appendplans[i]);
-			return bytes;
-		case T_AggState:
-			if (((AggState *) node)->aggstrategy != AGG_SORTED)
-				return 0;
-			return ws_bytes_scanned(outerPlanState(node));
-		case T_SubqueryScanState:
-			return ws_bytes_scanned(((SubqueryScanState *) node)->subplan);
-		case T_ResultState:
-			return outerPlanState(node) != NULL ? ws_bytes_scanned(outerPlanState(node)) : 0;
-		case T_WindowAggState:
-		case T_HashJoinState:
-		case T_NestLoopState:
-		case T_MergeJoinState:
-		case T_GroupState:
-		case T_UniqueState:
-		case T_ProjectSetState:
-		case T_IncrementalSortState:
-		case T_GatherState:
-			return ws_bytes_scanned(outerPlanState(node));
-		default:
-			return 0;
-	}
+	if (IsA(node, SeqScanState))
+		return (double) RelationGetNumberOfBlocks(((ScanState *) node)->ss_currentRelation) * BLCKSZ;
+	if (IsA(node, AppendState))
+		for (int i = 0; i < ((AppendState *) node)->as_nplans; i++)
+			bytes += ws_bytes_scanned(((AppendState *) node)->appendplans[i]);
+	else if (IsA(node, AggState) && ((AggState *) node)->aggstrategy == AGG_SORTED)
+		driver = outerPlanState(node);
+	return driver != NULL ? ws_bytes_scanned(driver) : bytes;
 }

@@ -29,7 +29,7 @@
 #define MOST_CALLS		3
 
 /* Of parallel_tuple_cost, what core charges for a row that Gather Merge hands over. */
-#define WS_GATHER_MERGE	1.05
+#define GATHER_MERGE	1.05
 
 /* Of what core charges for handing rows of `width` bytes from workers to the leader, what that takes. */
 double
@@ -238,7 +238,7 @@ drops_gather_merge(const RelOptInfo *rel, const CustomPath *serial, const Path *
 	Cost		sorting = (sort->total_cost - all->total_cost) * part->rows / Max(all->rows, 1);
 
 	return rel->reloptkind != RELOPT_BASEREL &&
-		part->total_cost + sorting + WS_GATHER_MERGE * parallel_tuple_cost * rel->rows > sort->total_cost;
+		part->total_cost + sorting + GATHER_MERGE * parallel_tuple_cost * rel->rows > sort->total_cost;
 }
 
 /*

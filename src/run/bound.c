@@ -10,7 +10,8 @@
  * k entries is the limit: what is behind it is not among the first k.  So a row with a greater prefix is
  * passed over when it comes, and sorted entries behind the limit are left out of runs.  With every piece the
  * limit comes down.  (Chronis, Do, Graefe and Peters, External Merge Sort for Top-K Queries, SIGMOD 2020.)
- * Of N rows in random order some k (1 + ln(N / k)) are taken in; of rows that come in the opposite order all.
+ * Of N rows in random order some k (1 + ln(N / k)) would be taken in if the limit came down with each row,
+ * and up to a third more as it is (ws_rows_taken_in); of rows that come in the opposite order all.
  *
  * What must hold is that each row left out has k others in front of it.  Prefixes that differ tell the
  * order of their keys, unless the difference is in what they guess: there the limit is the last prefix with

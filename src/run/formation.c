@@ -25,9 +25,8 @@
 /* Entries of a last piece that two threads sort sooner than one. */
 #define SHARED_ENTRIES	((Size) 32 * 1024)
 
-/* Of a sort with a bound, pieces at most, and entries of a piece at least: the first rows are learnt from. */
+/* Of a sort with a bound, pieces at most. */
 #define BOUND_PIECES	32
-#define BOUND_ENTRIES	((Size) 16 * 1024)
 
 static void
 lay_out_pieces(WsFormation *f, Size piece)
@@ -70,10 +69,11 @@ ws_formation_create(const WsKeySpec *spec, const WsKeyRows *rows, const WsThread
 void
 ws_formation_bound(WsFormation *f, WsBound *bound)
 {
-	Size		wanted = Max(f->map->capacity / BOUND_PIECES, Min(bound->rows / 2, WS_PIECE_ENTRIES));
+	Size		share = Min(bound->rows / WS_BOUND_SHARE, WS_PIECE_ENTRIES);
+	Size		wanted = Max(f->map->capacity / BOUND_PIECES, share);
 
 	f->bound = bound;
-	lay_out_pieces(f, TYPEALIGN(4, Min(Max(wanted, BOUND_ENTRIES), WS_PIECE_ENTRIES)));
+	lay_out_pieces(f, TYPEALIGN(4, Min(Max(wanted, WS_BOUND_ENTRIES), WS_PIECE_ENTRIES)));
 }
 
 /* Piece number i, made if there is none yet. */

@@ -275,6 +275,14 @@ extern void ws_rows_in_raise(WsRowsIn *in);
 extern void ws_rows_in_free(WsRowsIn *in);
 
 /* ---- bound.c: which rows cannot be among the first ones ---- */
+
+/*
+ * A piece of the IndexMap has this share of the rows that are asked for, but so many entries at least, from
+ * which the keys are learnt.
+ */
+#define WS_BOUND_SHARE		2
+#define WS_BOUND_ENTRIES	((Size) 16 * 1024)
+
 #define WS_NOTES		64		/* of a piece at most */
 #define WS_NOTED		320		/* of all: twice as many and more of each would not say much more */
 

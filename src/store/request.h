@@ -75,12 +75,20 @@ typedef struct WsRequest
 
 /*
  * Of `rows` rows in random order, how many are taken in if the first `wanted` are asked for (run/bound.c); 0:
- * all are.
+ * all are.  The limit comes down with each piece that is full: as many rows as that later, of which a share
+ * was taken that grows less and less.
  */
 static inline double
 ws_rows_taken_in(double rows, double wanted)
 {
-	return wanted <= 0 || wanted >= rows ? rows : Min(rows, wanted * (1 + log(rows / wanted)));
+	double		piece = Max(wanted / WS_BOUND_SHARE, (double) WS_BOUND_ENTRIES);
+	double		first = ceil(wanted / piece) * piece;	/* there is no limit before these */
+	double		taken;
+
+	if (wanted <= 0 || first >= rows)
+		return rows;
+	taken = first + piece * log(rows / first) / log1p(piece / wanted);
+	return Min(rows, taken);
 }
 
 /* ---- heap_direct.c ---- */

@@ -178,7 +178,7 @@ def computed():
     """PostgreSQL sorts rows with columns that were computed before, WiscSort those of the table, whoever sorts now."""
     cur = session(**{'wiscsort.record_store': 'spool'})
     for query in ('SELECT i, m || m || m AS x, b FROM t ORDER BY b', 'SELECT i, b, substr(p, 1, 60) AS x, m FROM t ORDER BY b',
-                  'SELECT i, upper(m) AS x, random() FROM t ORDER BY b'):
+                  'SELECT i, upper(m) AS x, random() FROM t ORDER BY b', 'SELECT m || m AS x, p FROM t ORDER BY b LIMIT 60000'):
         cur.execute("SET work_mem = '4MB'")
         disk = {'wiscsort': explained(cur, query)['Disk']}
         cur.execute('SET wiscsort.enable = off')
