@@ -150,16 +150,18 @@ input_of(const Path *sort)
 }
 
 /*
- * What making a row of the result takes, where it is more than columns: one process that sorts a table makes
- * all of them, and workers make their own, as core plans it.
+ * What making a row of the result is charged, where it is more than columns, and in *hidden what it takes
+ * beyond that: one process that sorts a table makes all of them, and workers make their own, as core plans
+ * it.
  */
 static Cost
-result_cost(PlannerInfo *root)
+result_cost(PlannerInfo *root, Cost *hidden)
 {
 	QualCost	charged = {0, 0};
 	List	   *exprs = NIL;
 	ListCell   *lc;
 
+	*hidden = 0;
 	if (root->parse->hasWindowFuncs || !is_parallel_safe(root, (Node *) root->processed_tlist))
 		return 0;
 	foreach(lc, root->processed_tlist)
@@ -173,7 +175,8 @@ result_cost(PlannerInfo *root)
 		charged.per_tuple += cost.per_tuple;
 		exprs = lappend(exprs, expr);
 	}
-	return charged.per_tuple + hidden_cost(root, exprs);
+	*hidden = hidden_cost(root, exprs);
+	return charged.per_tuple;
 }
 
 /* Of what one process begins for all rows of a table, the part of its partition `rel`. */
@@ -227,18 +230,20 @@ cost_in_worker(const RelOptInfo *rel, const CustomPath *serial, const Path **sca
 }
 
 /*
- * Would core have one process sort a partition's rows, by its own costs?  It has no Gather Merge then of all
- * partitions either: what would be left is one sort of all, instead of one for each that is sorted alone.
+ * Would core have one process sort a partition's rows, by its own costs, `result` for each row of the result
+ * among them?  It has no Gather Merge then of all partitions either: what would be left is one sort of all,
+ * instead of one for each that is sorted alone.
  */
 static bool
-drops_gather_merge(const RelOptInfo *rel, const CustomPath *serial, const Path *part)
+drops_gather_merge(const RelOptInfo *rel, const CustomPath *serial, const Path *part, Cost result)
 {
 	const Path *all = input_of(&serial->path);
 	const Path *sort = linitial(serial->custom_paths);
 	Cost		sorting = (sort->total_cost - all->total_cost) * part->rows / Max(all->rows, 1);
 
 	return rel->reloptkind != RELOPT_BASEREL &&
-		part->total_cost + sorting + GATHER_MERGE * parallel_tuple_cost * rel->rows > sort->total_cost;
+		part->total_cost + sorting + result * part->rows + GATHER_MERGE * parallel_tuple_cost * rel->rows >
+		sort->total_cost + result * all->rows;
 }
 
 /*
@@ -252,15 +257,17 @@ ws_workers_sort(PlannerInfo *root, RelOptInfo *rel, const CustomPath *serial)
 	const Path *all = input_of(&serial->path);
 	const Path *part;
 	Cost		result;
+	Cost		hidden;
 	Cost		shared;
 	ListCell   *lc;
 
 	if (rel->partial_pathlist == NIL || !may_choose(root, rel, pathkeys))
 		return false;
 	shared = cost_in_worker(rel, serial, &part);
-	if (part == NULL || drops_gather_merge(rel, serial, part))
+	result = result_cost(root, &hidden);
+	if (part == NULL || drops_gather_merge(rel, serial, part, result))
 		return false;
-	result = result_cost(root);
+	result += hidden;
 	shared += ws_hidden_cost(root, part) + result * part->rows + parallel_setup_cost * share_of(root, rel) +
 		parallel_tuple_cost * ws_hand_over(rel->reltarget->width) * rel->rows;
 	if (shared < serial->path.total_cost + ws_hidden_cost(root, all) + result * all->rows)
