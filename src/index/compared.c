@@ -13,6 +13,8 @@
  *-------------------------------------------------------------------------
  */
 #include "index/settle.h"
+#include "key/text.h"
+#include "key/value.h"
 
 #include "miscadmin.h"
 #include "utils/memutils.h"
@@ -67,6 +69,12 @@ typedef struct Pair
 static inline int
 compare_pair_values(const Pair *a, const Pair *b, const Ties *t)
 {
+	const WsKeyColumn *col = &t->spec->cols[t->told];
+	int			cmp;
+
+	if (col->letters != NULL && !col->letters->strange && ((a->pointer | b->pointer) & PAIR_NULL) == 0 &&
+		ws_letters_compare(col, a->datum, b->datum, &cmp))
+		return col->descending ? -cmp : cmp;
 	return ApplySortComparator(a->datum, (a->pointer & PAIR_NULL) != 0,
 							   b->datum, (b->pointer & PAIR_NULL) != 0, &t->spec->compare[t->told]);
 }
@@ -116,7 +124,7 @@ put_back(Ties *t, const Pair *pairs, WsEntry *group, Size n)
 }
 
 /*
- * Do bytes tell the order of all columns?  Letters may turn out to be a guess; and text of libc is guessed
+ * Do bytes tell the order of all columns?  Letters do until a text is strange.  Text of libc is guessed
  * behind the code of a gap, which nobody verifies where other bytes tell rows apart.
  */
 static bool
@@ -127,8 +135,8 @@ bytes_order_all(const WsKeySpec *spec)
 		const WsKeyColumn *col = &spec->cols[i];
 
 		if (col->encoding == WS_ENC_TRANSFORMED ||
-			(col->dictionary == NULL &&
-			 (ws_encoding_partial(col->encoding) || col->encoding == WS_ENC_LETTERS)))
+			(col->encoding == WS_ENC_LETTERS && col->letters->strange) ||
+			(col->dictionary == NULL && ws_encoding_partial(col->encoding)))
 			return false;
 	}
 	return true;
@@ -166,7 +174,41 @@ settle_equal(Ties *t, WsEntry *group, Size n)
 		ws_settle_by_comparator(&inner, group, n);
 }
 
-/* The same for all groups of rows with the same prefix. */
+/* Have all rows of a group the same bytes in the column that is told next? */
+static bool
+all_same(Ties *t, const WsEntry *group, Size n)
+{
+	const WsKeyColumn *col = &t->spec->cols[t->told];
+	int			att = col->attno - 1;
+	const WsKeySlot *first = fetch(t, ws_entry_pointer(group[0]), 0);
+
+	for (Size i = 1; i < n; i++)
+	{
+		const WsKeySlot *key = fetch(t, ws_entry_pointer(group[i]), 1);
+
+		if (key->isnull[att] != first->isnull[att] ||
+			(!key->isnull[att] && !ws_same_value(col, first->values[att], key->values[att])))
+			return false;
+		CHECK_FOR_INTERRUPTS();
+	}
+	return true;
+}
+
+/* If a group is the same in the column that is told next, orders it by those behind.  Is it? */
+bool
+ws_settle_same(Ties *t, WsEntry *group, Size n)
+{
+	ws_uint128	common = ws_entry_prefix(group[0]);
+
+	if (t->told + 1 >= t->spec->ncols || !all_same(t, group, n))
+		return false;
+	settle_equal(t, group, n);
+	for (Size i = 0; i < n; i++)
+		group[i] = ws_entry_make(common, ws_entry_pointer(group[i]));
+	return true;
+}
+
+/* Orders all groups of rows with the same prefix, which are the same in that column. */
 static void
 settle_behind(Ties *t, WsEntry *entries, Size n)
 {
@@ -214,13 +256,14 @@ ws_settle_by_comparator(Ties *t, WsEntry *group, Size n)
 	if (kept <= t->rows->kept)
 	{
 		sort_pairs(pairs, n, t);
+		t->tied &= t->told + 1 < t->spec->ncols;
 		put_back(t, pairs, group, n);
 	}
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(work);	/* with what the comparators left */
 	if (kept > t->rows->kept)
 		sort_by_rows(group, n, t);
-	else if (t->tied && t->told + 1 < t->spec->ncols)
+	else if (t->tied)
 		settle_behind(t, group, n);
 	for (Size i = 0; i < n; i++)
 		group[i] = ws_entry_make(common, ws_entry_pointer(group[i]));

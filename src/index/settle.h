@@ -53,6 +53,7 @@ compare_keys(Ties *t, uint64 a, uint64 b, int column)
 
 /* ---- compared.c ---- */
 extern void ws_compare_rows(Ties *t, WsEntry *group, Size n);
+extern bool ws_settle_same(Ties *t, WsEntry *group, Size n);
 extern void ws_settle_by_comparator(Ties *t, WsEntry *group, Size n);
 extern bool ws_each_follows(Ties *t, WsEntry *entries, Size n);
 extern bool ws_mend(Ties *t, WsEntry *entries, Size n);

@@ -272,7 +272,8 @@ settle(Ties *t, WsEntry *entries, Size n, int digits, Way way)
 		if (size <= FEW_ROWS)
 			ws_compare_rows(t, group, size);
 		else if ((on == DIGITS && size <= WS_WINDOWED && t->rows->keep == NULL &&
-				  settle_by_windows(t, group, size)) || ws_each_follows(t, group, size))
+				  settle_by_windows(t, group, size)) || ws_each_follows(t, group, size) ||
+				 (on != DIGITS && ws_settle_same(t, group, size)))
 			continue;
 		else if (on == GUESSES && size >= GUESSED_ROWS)
 			settle_by_guess(t, group, size, way == GUESSES ? digits : t->unverified ? 1 : 0);
@@ -285,9 +286,12 @@ settle(Ties *t, WsEntry *entries, Size n, int digits, Way way)
 	}
 }
 
+/* Orders a group by keys of its rows, of which no prefix tells anything. */
 static void
 settle_by_key(Ties *t, WsEntry *group, Size n)
 {
+	if (n <= WS_WINDOWED && t->rows->keep == NULL && settle_by_windows(t, group, n))
+		return;
 	for (Size i = 0; i < n; i++)
 	{
 		WsKeySlot  *key = fetch_in_turn(t, group, n, i);

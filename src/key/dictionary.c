@@ -30,6 +30,7 @@
  *-------------------------------------------------------------------------
  */
 #include "key/text.h"
+#include "key/value.h"
 
 #include "common/hashfn.h"
 #include "miscadmin.h"
@@ -83,33 +84,6 @@ struct WsDictionary
 	WsHint		hint;			/* of the last value that got the code of a gap */
 	bool		gap_used;		/* as in Known: before the first */
 };
-
-/* The bytes of a value that is not toasted, which say that values are equal. */
-static inline const char *
-bytes_of(const WsKeyColumn *col, const Datum *value, Size *length)
-{
-	const char *bytes;
-
-	if (col->byval)
-	{
-		*length = sizeof(Datum);
-		return (const char *) value;
-	}
-	bytes = DatumGetPointer(*value);
-	if (col->length > 0)
-		*length = col->length;
-	else if (col->length == -2)
-		*length = strlen(bytes);
-	else
-	{
-		*length = VARSIZE_ANY_EXHDR(bytes);
-		bytes = VARDATA_ANY(bytes);
-		if (col->padded)
-			while (*length > 0 && bytes[*length - 1] == ' ')
-				(*length)--;
-	}
-	return bytes;
-}
 
 /* Starts a dictionary of at most `most` bytes, in CurrentMemoryContext, which `col` and `compare` outlive. */
 WsDictionary *
@@ -228,7 +202,7 @@ find_known(const WsDictionary *d, const char *bytes, Size length, uint32 hash)
 		Size		n;
 
 		if (v->hash == hash && v->length == length &&
-			memcmp(bytes_of(d->col, &v->datum, &n), bytes, length) == 0)
+			memcmp(ws_image_of(d->col, &v->datum, &n), bytes, length) == 0)
 			return d->slots[slot] - 1;
 	}
 	return -1;
@@ -296,7 +270,7 @@ ws_dictionary_learn(WsDictionary *d, Datum original)
 {
 	Datum		value = detoasted(d->col, original);
 	Size		length;
-	const char *bytes = bytes_of(d->col, &value, &length);
+	const char *bytes = ws_image_of(d->col, &value, &length);
 	uint32		hash = hash_of(bytes, length);
 	bool		known = find_known(d, bytes, length, hash) >= 0;
 
@@ -530,7 +504,7 @@ ws_dictionary_code(WsDictionary *d, Datum original)
 {
 	Datum		value = detoasted(d->col, original);
 	Size		length;
-	const char *bytes = bytes_of(d->col, &value, &length);
+	const char *bytes = ws_image_of(d->col, &value, &length);
 	uint32		hash = hash_of(bytes, length);
 	int			number = find_known(d, bytes, length, hash);
 	uint32		code;

@@ -1,0 +1,66 @@
+/*-------------------------------------------------------------------------
+ * value.h - the bytes of a value, by which values are the same without a comparison.
+ *
+ * Equal bytes are equal values for every comparator.  The reverse does not hold (1.0 and 1.00).
+ *-------------------------------------------------------------------------
+ */
+#ifndef WS_VALUE_H
+#define WS_VALUE_H
+
+#include "key/key.h"
+
+/* The bytes of a value that is not toasted, which say that values are equal. */
+static inline const char *
+ws_image_of(const WsKeyColumn *col, const Datum *value, Size *length)
+{
+	const char *bytes;
+
+	if (col->byval)
+	{
+		*length = sizeof(Datum);
+		return (const char *) value;
+	}
+	bytes = DatumGetPointer(*value);
+	if (col->length > 0)
+		*length = col->length;
+	else if (col->length == -2)
+		*length = strlen(bytes);
+	else
+	{
+		*length = VARSIZE_ANY_EXHDR(bytes);
+		bytes = VARDATA_ANY(bytes);
+		if (col->padded)
+			while (*length > 0 && bytes[*length - 1] == ' ')
+				(*length)--;
+	}
+	return bytes;
+}
+
+/* Is it a toasted value, whose bytes are not those of the value? */
+static inline bool
+ws_is_toasted(const WsKeyColumn *col, Datum value)
+{
+	const struct varlena *v = (const struct varlena *) DatumGetPointer(value);
+
+	return col->length == -1 && (VARATT_IS_EXTERNAL(v) || VARATT_IS_COMPRESSED(v));
+}
+
+/* Have two values, which are not null, the same bytes?  Toasted ones are not fetched for that: false. */
+static inline bool
+ws_same_value(const WsKeyColumn *col, Datum x, Datum y)
+{
+	const char *a;
+	const char *b;
+	Size		n;
+	Size		m;
+
+	if (col->byval)
+		return x == y;
+	if (ws_is_toasted(col, x) || ws_is_toasted(col, y))
+		return false;
+	a = ws_image_of(col, &x, &n);
+	b = ws_image_of(col, &y, &m);
+	return n == m && memcmp(a, b, n) == 0;
+}
+
+#endif							/* WS_VALUE_H */
