@@ -15,6 +15,7 @@
  */
 #include "plan/plan.h"
 
+#include "catalog/pg_class.h"
 #include "catalog/pg_statistic_ext.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
@@ -26,6 +27,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/selfuncs.h"
+#include "utils/syscache.h"
 
 /*
  * Bytes that a group takes in a hash table, about; and what an aggregate adds of which is not said how much
@@ -56,15 +58,34 @@ is_unknown(PlannerInfo *root, Node *expr, double *values)
 	return unknown && !IsA(expr, Var);
 }
 
+/* Rows of a base relation before any condition; those of a partitioned table as it was analysed, or 0. */
+static double
+all_rows(PlannerInfo *root, const RelOptInfo *rel)
+{
+	const RangeTblEntry *rte = root->simple_rte_array[rel->relid];
+	HeapTuple	tuple;
+	double		rows;
+
+	if (rte->rtekind != RTE_RELATION || rte->relkind != RELKIND_PARTITIONED_TABLE)
+		return rte->inh ? 0 : rel->tuples;
+	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(rte->relid));
+	if (!HeapTupleIsValid(tuple))
+		return 0;
+	rows = ((Form_pg_class) GETSTRUCT(tuple))->reltuples;
+	ReleaseSysCache(tuple);
+	return Max(rows, 0);
+}
+
 /*
- * Is a column of a table of which a condition chooses the rows that have one value in another column?  What
- * belongs to one tenant, or kind, has few of the values that the whole table has, often; PostgreSQL takes it
- * that such rows have as many as any others.
+ * Is a column of a table of which a condition on another column chooses some rows?  What belongs to one
+ * tenant, or to one month, has few of the values that the whole table has, often; PostgreSQL takes it that
+ * such rows have as many as any others.
  */
 static bool
 is_of_chosen_rows(PlannerInfo *root, Node *expr)
 {
 	const RelOptInfo *rel;
+	double		rows;
 	ListCell   *lc;
 
 	expr = strip_implicit_coercions(expr);
@@ -74,16 +95,15 @@ is_of_chosen_rows(PlannerInfo *root, Node *expr)
 	rel = root->simple_rel_array[((Var *) expr)->varno];
 	if (rel == NULL)
 		return false;
-	if (rel->rows > CHOSEN * rel->tuples)
+	rows = all_rows(root, rel);
+	if (rows > 0 && rel->rows > CHOSEN * rows)
 		return false;
 	foreach(lc, rel->baserestrictinfo)
 	{
-		const OpExpr *op = (const OpExpr *) lfirst_node(RestrictInfo, lc)->clause;
+		List	   *vars = pull_var_clause((Node *) lfirst_node(RestrictInfo, lc)->clause,
+										   PVC_RECURSE_PLACEHOLDERS);
 
-		if (IsA(op, OpExpr) && list_length(op->args) == 2 &&
-			op_mergejoinable(op->opno, exprType(linitial(op->args))) &&
-			!equal(linitial(op->args), expr) && !equal(lsecond(op->args), expr) &&
-			(is_pseudo_constant_clause(linitial(op->args)) || is_pseudo_constant_clause(lsecond(op->args))))
+		if (vars != NIL && !list_member(vars, expr))
 			return true;
 	}
 	return false;

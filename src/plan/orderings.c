@@ -26,6 +26,9 @@
 /* As many times as many rows in another table, that is. */
 #define FAN_OUT			5
 
+/* Of a table's rows, those after which a query ends early. */
+#define FEW				0.1
+
 /* Adds an ordering unless it is empty, known, or one too many. */
 static List *
 add_ordering(List *orderings, List *pathkeys)
@@ -209,6 +212,22 @@ may_fan_out(PlannerInfo *root, const RelOptInfo *rel)
 }
 
 /*
+ * Does a LIMIT end the query after few of the rows of `rel`?  One that is not known yet does, as PostgreSQL
+ * has it.  A cursor does not: most are read to their end.
+ */
+static bool
+ends_early(const PlannerInfo *root, const RelOptInfo *rel)
+{
+	const Node *limit = root->parse->limitCount;
+
+	if (limit != NULL && IsA(limit, Const) && ((const Const *) limit)->constisnull)
+		limit = NULL;
+	if (root->tuple_fraction >= 1)
+		return root->tuple_fraction <= FEW * rel->rows;
+	return root->tuple_fraction > 0 && limit != NULL;
+}
+
+/*
  * May it pay to sort `rel` by the ordering of the whole query below joins, where nothing ends early?  Only a
  * merge join by the same key keeps the order at no cost.  A nested loop does, too, but its look-up takes more
  * than twice as long as that of a hash join, which its cost does not say: there joins must make so wide rows,
@@ -219,8 +238,7 @@ pays_below_joins(PlannerInfo *root, const RelOptInfo *rel, List *pathkeys, List 
 {
 	const Query *q = root->parse;
 
-	if (ws_debug_force || bms_membership(root->all_baserels) == BMS_SINGLETON || root->tuple_fraction > 0 ||
-		q->limitCount != NULL || ws_read_partly(root) ||
+	if (ws_debug_force || bms_membership(root->all_baserels) == BMS_SINGLETON || ends_early(root, rel) ||
 		list_member_ptr(classes, linitial_node(PathKey, pathkeys)->pk_eclass))
 		return true;
 	if (!enable_hashjoin || !bms_is_empty(rel->lateral_referencers) || !may_be_hashed(rel) ||
@@ -255,7 +273,7 @@ ws_useful_orderings(PlannerInfo *root, RelOptInfo *rel, bool parallel)
 			if (pathkeys_contained_in(grouping, own[i]))
 				own[i] = NIL;
 	}
-	if (ws_limit_may_starve(root, rel))
+	if (ws_limit_may_starve(root, rel) || ws_made_in_scan_order(root, rel))
 		for (int i = 0; i < (int) lengthof(own); i++)
 			if (own[i] == root->query_pathkeys)
 				own[i] = NIL;

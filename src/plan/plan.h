@@ -69,6 +69,7 @@ extern bool ws_groups_unknown(PlannerInfo *root);
 
 /* ---- narrow.c ---- */
 extern double ws_sorted_width(PlannerInfo *root);
+extern bool ws_made_in_scan_order(PlannerInfo *root, const RelOptInfo *rel);
 extern bool ws_narrower_when_sorted(PlannerInfo *root, const RelOptInfo *rel);
 
 /* ---- workers.c ---- */

@@ -422,6 +422,25 @@ SELECT * FROM wtest.plan('SELECT s.id, c.* FROM wtest.slim s JOIN wtest.colours 
 SELECT * FROM wtest.plan('SELECT s.id, x FROM wtest.slim s, unnest(ARRAY[s.id, 1]) x ORDER BY s.k') LIMIT 2;
 SELECT * FROM wtest.plan('SELECT s.id, c.name FROM wtest.colours c JOIN wtest.slim s ON c.id = s.id % 300 + 1 ORDER BY c.name') LIMIT 2;
 SELECT wtest.compare('SELECT s.id, c.name FROM wtest.slim s JOIN wtest.colours c ON c.id = s.id % 300 + 1 ORDER BY s.k, s.id');
+-- A cursor, and a LIMIT that lets most rows through, change nothing of that.
+SELECT * FROM wtest.plan('DECLARE c CURSOR FOR SELECT s.id, c.name FROM wtest.slim s JOIN wtest.colours c ON c.id = s.id % 300 + 1 ORDER BY s.k');
+SELECT * FROM wtest.plan('SELECT s.id, c.name FROM wtest.slim s JOIN wtest.colours c ON c.id = s.id % 300 + 1 ORDER BY s.k LIMIT 1000000');
+SELECT * FROM wtest.plan('SELECT s.id, c.name FROM wtest.slim s JOIN wtest.colours c ON c.id = s.id % 300 + 1 ORDER BY s.k LIMIT NULL') LIMIT 2;
+
+-- What is looked up for each row of the result is looked up in the order of the scan, below the sort.
+SELECT * FROM wtest.plan('SELECT s.id, (SELECT c.name FROM wtest.colours c WHERE c.id = s.id % 300 + 1) FROM wtest.slim s ORDER BY s.k');
+SELECT * FROM wtest.plan('SELECT s.id, (SELECT max(c.name) FROM wtest.colours c) FROM wtest.slim s ORDER BY s.k');
+CREATE TABLE wtest.papers AS SELECT i AS id, hashint4(i) AS k, (SELECT string_agg(md5((i * 100 + j)::text), '') FROM generate_series(1, 80) j) AS body FROM generate_series(1, 6000) i;
+ANALYZE wtest.papers;
+SELECT 1024 * wtest.property('ANALYZE, COSTS OFF, TIMING OFF', 'SELECT id, body || 1 FROM wtest.papers ORDER BY k', 'Disk')::bigint > 10000000 AS made;
+SELECT wtest.compare('SELECT id, body || 1 FROM wtest.papers ORDER BY k');
+SELECT wtest.compare('SELECT s.id, (SELECT c.name FROM wtest.colours c WHERE c.id = s.id % 300 + 1) FROM wtest.slim s ORDER BY s.k, s.id');
+
+-- Groups of rows that a condition on another column chooses may be far fewer than expected.
+CREATE TABLE wtest.visits AS SELECT i AS id, hashint8extended(i / 50, 7) AS visit, repeat('x', 60) AS pad FROM generate_series(1, 600000) i;
+ANALYZE wtest.visits;
+SELECT * FROM wtest.plan('SELECT visit, count(*) FROM wtest.visits WHERE id >= 400000 GROUP BY visit') LIMIT 1;
+SELECT * FROM wtest.plan('SELECT visit, count(*) FROM wtest.visits WHERE pad LIKE ''x%'' GROUP BY visit') LIMIT 1;
 
 -- Under a LIMIT above a join the table is sorted before it, unless conditions on others may drop the first rows.
 CREATE TABLE wtest.names AS SELECT i AS id, i > 500 AS active FROM generate_series(1, 1000) i;
