@@ -182,3 +182,36 @@ ws_groups_unknown(PlannerInfo *root)
 	/* a table of the most of them would not fit, and one of the least would */
 	return least * least_bytes <= memory && most * most_bytes > memory;
 }
+
+/*
+ * Is the query a member of a UNION whose rows it is to sort for that alone, though a hash table might have
+ * all of its different ones in memory?  From PostgreSQL 17 on members are asked for an order, and the hash table is
+ * charged as if no row came twice.
+ */
+bool
+ws_is_union_of_few(PlannerInfo *root)
+{
+	const List *orders[] = {root->sort_pathkeys, root->group_pathkeys, root->window_pathkeys,
+		root->distinct_pathkeys};
+	double		bytes = GROUP_BYTES;
+	double		most = 1;
+	ListCell   *lc;
+
+	if (root->parent_root == NULL || root->parent_root->parse->setOperations == NULL ||
+		root->query_pathkeys == NIL || !enable_hashagg)
+		return false;
+	for (int i = 0; i < (int) lengthof(orders); i++)
+		if (orders[i] == root->query_pathkeys)
+			return false;
+	foreach(lc, root->processed_tlist)
+	{
+		Node	   *expr = (Node *) lfirst_node(TargetEntry, lc)->expr;
+		double		values;
+
+		if (is_unknown(root, expr, &values))
+			return true;
+		most *= values;
+		bytes += get_typavgwidth(exprType(expr), exprTypmod(expr));
+	}
+	return most * bytes <= get_hash_memory_limit();
+}

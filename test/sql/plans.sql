@@ -436,6 +436,10 @@ SELECT 1024 * wtest.property('ANALYZE, COSTS OFF, TIMING OFF', 'SELECT id, body 
 SELECT wtest.compare('SELECT id, body || 1 FROM wtest.papers ORDER BY k');
 SELECT wtest.compare('SELECT s.id, (SELECT c.name FROM wtest.colours c WHERE c.id = s.id % 300 + 1) FROM wtest.slim s ORDER BY s.k, s.id');
 
+-- Nor does a UNION of few different rows sort its members (PostgreSQL 17 and later ask for that).
+SELECT bool_or(line ~ 'Merge Append') FROM wtest.plan('SELECT id % 5, pad IS NULL FROM wtest.slim UNION SELECT id, false FROM wtest.colours') line;
+SELECT wtest.compare('SELECT id % 5 FROM wtest.slim UNION SELECT id FROM wtest.colours ORDER BY 1');
+
 -- Groups of rows that a condition on another column chooses may be far fewer than expected.
 CREATE TABLE wtest.visits AS SELECT i AS id, hashint8extended(i / 50, 7) AS visit, repeat('x', 60) AS pad FROM generate_series(1, 600000) i;
 ANALYZE wtest.visits;
