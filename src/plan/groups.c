@@ -185,8 +185,8 @@ ws_groups_unknown(PlannerInfo *root)
 
 /*
  * Is the query a member of a UNION whose rows it is to sort for that alone, though a hash table might have
- * all of its different ones in memory?  From PostgreSQL 17 on members are asked for an order, and the hash table is
- * charged as if no row came twice.
+ * all of its different ones in memory?  From PostgreSQL 17 on members are asked for an order, and the hash
+ * table is charged as if no row came twice.
  */
 bool
 ws_is_union_of_few(PlannerInfo *root)
