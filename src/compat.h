@@ -39,35 +39,6 @@
 #include "utils/relcache.h"
 #endif
 
-/*
- * pg_locale.h includes ICU's headers, which a server package does not bring.
- * Without USE_ICU it does not; the fields used here are not affected.
- */
-#if PG_VERSION_NUM >= 180000
-#if defined(USE_ICU) && !defined(HAVE_ICU)
-#undef USE_ICU
-#include "utils/pg_locale.h"
-#define USE_ICU 1
-#else
-#include "utils/pg_locale.h"
-#endif
-#else
-extern bool lc_collate_is_c(Oid collation);
-#endif
-
-/* Is this collation ordered as bytes?  False for no collation at all. */
-static inline bool
-ws_collation_is_c(Oid collation)
-{
-	if (!OidIsValid(collation))
-		return false;
-#if PG_VERSION_NUM >= 180000
-	return pg_newlocale_from_collation(collation)->collate_is_c;
-#else
-	return lc_collate_is_c(collation);
-#endif
-}
-
 /* The btree family, declared input type and direction behind an ordering operator. */
 static inline bool
 ws_ordering_op(Oid op, Oid *opfamily, Oid *opcintype, bool *descending)

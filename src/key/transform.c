@@ -26,6 +26,8 @@
 #define SOURCE_BYTES(wanted)	((wanted) + 2)
 #define SOURCE_LIMIT			256
 
+#define OF_POSTGRESQL	'b'		/* COLLPROVIDER_BUILTIN, from PostgreSQL 17 on */
+
 struct WsTransform
 {
 	const WsIcu *icu;			/* ICU's sort keys, if not NULL */
@@ -70,20 +72,20 @@ has_no_rules(const char *name)
 }
 
 /*
- * Is the order of texts under this collation that of their bytes?  So it is for C, and for C.UTF-8 since
- * glibc 2.35: there it is the order of code points, for which it has no rules, and that of UTF-8 is the same.
+ * Is the order of texts under this collation that of their bytes?  So it is for C, for those of PostgreSQL
+ * itself, and for C.UTF-8 since glibc 2.35: there it is the order of code points, for which it has no rules,
+ * and that of UTF-8 is the same.  Asked of its name: its locale is not opened, because nobody may ever compare
+ * by it, and it may be gone.
  */
 bool
 ws_collation_is_bytes(Oid collation)
 {
 	char	   *name;
+	char		provider = ws_collation_provider(collation, &name);
 
-	if (!OidIsValid(collation))
-		return false;
-	if (ws_collation_is_c(collation))
-		return true;
-	name = libc_locale(collation);
-	return name != NULL && has_no_rules(name);
+	if (name != NULL)
+		return strcmp(name, "C") == 0 || strcmp(name, "POSIX") == 0 || has_no_rules(name);
+	return provider == OF_POSTGRESQL;
 }
 
 /* Can text under this collation be transformed? */

@@ -49,14 +49,6 @@ get_collation_isdeterministic(Oid collation)
 	return true;
 }
 
-#if PG_VERSION_NUM < 180000
-bool
-lc_collate_is_c(Oid collation)
-{
-	return false;
-}
-#endif
-
 pg_locale_t
 pg_newlocale_from_collation(Oid collation)
 {
