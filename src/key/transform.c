@@ -73,9 +73,9 @@ has_no_rules(const char *name)
 
 /*
  * Is the order of texts under this collation that of their bytes?  So it is for C, for those of PostgreSQL
- * itself, and for C.UTF-8 since glibc 2.35: there it is the order of code points, for which it has no rules,
- * and that of UTF-8 is the same.  Asked of its name: its locale is not opened, because nobody may ever compare
- * by it, and it may be gone.
+ * itself, and for C.UTF-8 since glibc 2.35: there it is the order of code points, for which it has no
+ * rules, and that of UTF-8 is the same.  Asked of its name: its locale is not opened, because nobody may
+ * ever compare by it, and it may be gone.
  */
 bool
 ws_collation_is_bytes(Oid collation)
