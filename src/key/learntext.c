@@ -73,7 +73,7 @@ alphabet_of(const WsKeySpec *spec, int column, const WsLetterTable *table)
 	for (int c = 0; c < column; c++)
 		if (spec->cols[c].letters != NULL && spec->cols[c].letters->table == table)
 			return spec->cols[c].alphabet;
-	return ws_alphabet_create(spec->cols[column].transform);
+	return ws_alphabet_of(spec->cols[column].transform);
 }
 
 /*
@@ -214,7 +214,7 @@ learn_alphabet(const WsLearning *l, WsKeyColumn *col, Size most, Size *bytes)
 	WsKeyColumn before = *col;
 	bool		guess = l->spec->guess;
 	MemoryContext work = MemoryContextSwitchTo(l->context);
-	WsAlphabet *alphabet = ws_alphabet_create(col->transform);
+	WsAlphabet *alphabet = ws_alphabet_of(col->transform);
 	Size		taken;
 
 	MemoryContextSwitchTo(work);
