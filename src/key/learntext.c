@@ -22,6 +22,9 @@
 #define LETTERS_LEAST_ICU	20000
 #define LETTERS_LEAST_LIBC	4000
 
+/* So many times as many where the columns before tell rows apart: letters only save memory for ties there. */
+#define NEEDLESS_TIMES	16
+
 /* What ICU's sort keys tell is certain: for a guess to be worth it, they must tie one in so many rows. */
 #define MANY_ONE_IN	4
 
@@ -92,7 +95,8 @@ ws_learn_letters(const WsLearning *l, bool accented)
 	for (int c = 0; c < spec->ncols; c++)
 	{
 		const WsKeyColumn *col = &spec->cols[c];
-		double		least = col->icu != NULL ? LETTERS_LEAST_ICU : LETTERS_LEAST_LIBC;
+		double		least = (col->icu != NULL ? LETTERS_LEAST_ICU : LETTERS_LEAST_LIBC) *
+			(col->needless ? NEEDLESS_TIMES : 1);
 
 		if (col->letters != NULL || col->dictionary != NULL)
 			continue;
