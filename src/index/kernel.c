@@ -49,6 +49,33 @@ entry_compare(const WsEntry *a, const WsEntry *b)
 /* Below this vqsort's set-up costs more than it gains. */
 #define VQSORT_MIN_ENTRIES	64
 
+/* Turns n entries round. */
+static void
+reverse(WsEntry *entries, Size n)
+{
+	for (Size a = 0, z = n; a + 1 < z; a++)
+	{
+		WsEntry		e = entries[a];
+
+		entries[a] = entries[--z];
+		entries[z] = e;
+	}
+}
+
+/* Are n entries the other way round, but those with equal prefixes in the order in which their rows came? */
+static bool
+is_reversed(const WsEntry *entries, Size n)
+{
+	for (Size i = 1; i < n; i++)
+	{
+		bool		greater = ws_entry_int(entries[i - 1]) > ws_entry_int(entries[i]);
+
+		if (greater == ws_entry_same_prefix(entries[i - 1], entries[i]))
+			return false;
+	}
+	return true;
+}
+
 /*
  * Are n entries in order as they are, or the other way round?  Then they are put in order, and nothing is
  * left to be done.  Others are left as they are, mostly after a few comparisons.
@@ -58,26 +85,19 @@ sort_ordered(WsEntry *entries, Size n)
 {
 	Size		i = 1;
 
-	while (i < n && ws_entry_int(entries[i - 1]) == ws_entry_int(entries[i]))
+	while (i < n && ws_entry_int(entries[i - 1]) <= ws_entry_int(entries[i]))
 		i++;
 	if (i >= n)
 		return true;
-	if (entry_compare(&entries[i - 1], &entries[i]) < 0)
-	{
-		while (i < n && ws_entry_int(entries[i - 1]) <= ws_entry_int(entries[i]))
-			i++;
-		return i == n;
-	}
-	while (i < n && ws_entry_int(entries[i - 1]) >= ws_entry_int(entries[i]))
-		i++;
-	if (i < n)
+	if (!is_reversed(entries, n))
 		return false;
-	for (Size a = 0, z = n - 1; a < z; a++, z--)
+	reverse(entries, n);
+	for (Size from = 0, to; from < n; from = to)
 	{
-		WsEntry		e = entries[a];
-
-		entries[a] = entries[z];
-		entries[z] = e;
+		to = from + 1;
+		while (to < n && ws_entry_same_prefix(entries[from], entries[to]))
+			to++;
+		reverse(entries + from, to - from);
 	}
 	return true;
 }

@@ -188,6 +188,18 @@ ws_alphabet_create(const WsTransform *transform)
 	return NULL;
 }
 
+/* The same alphabet once more, in CurrentMemoryContext.  It transforms by `transform`, which outlives it. */
+WsAlphabet *
+ws_alphabet_copy(const WsAlphabet *alphabet, const WsTransform *transform)
+{
+	WsAlphabet *copy = palloc(sizeof(WsAlphabet));
+
+	memcpy(copy, alphabet, sizeof(WsAlphabet));
+	copy->transform = transform;
+	copy->transformed = 0;
+	return copy;
+}
+
 /* How many different weights its letters have: places are at most one more than twice that. */
 int
 ws_alphabet_weights(const WsAlphabet *alphabet)

@@ -252,7 +252,7 @@ hint_by_letters(WsKeyColumn *col, MemoryContext context)
 {
 	MemoryContext work = MemoryContextSwitchTo(context);
 
-	col->alphabet = col->transform != NULL ? ws_alphabet_create(col->transform) : NULL;
+	col->alphabet = col->transform != NULL ? ws_alphabet_of(col->transform) : NULL;
 	MemoryContextSwitchTo(work);
 	if (col->alphabet == NULL ||
 		(ws_dictionary_hint_values(col->dictionary) &&

@@ -22,6 +22,9 @@
 #define LETTERS_LEAST_ICU	20000
 #define LETTERS_LEAST_LIBC	4000
 
+/* So many times as many where the columns before tell rows apart: letters only save memory for ties there. */
+#define NEEDLESS_TIMES	16
+
 /* What ICU's sort keys tell is certain: for a guess to be worth it, they must tie one in so many rows. */
 #define MANY_ONE_IN	4
 
@@ -73,7 +76,7 @@ alphabet_of(const WsKeySpec *spec, int column, const WsLetterTable *table)
 	for (int c = 0; c < column; c++)
 		if (spec->cols[c].letters != NULL && spec->cols[c].letters->table == table)
 			return spec->cols[c].alphabet;
-	return ws_alphabet_create(spec->cols[column].transform);
+	return ws_alphabet_of(spec->cols[column].transform);
 }
 
 /*
@@ -92,7 +95,8 @@ ws_learn_letters(const WsLearning *l, bool accented)
 	for (int c = 0; c < spec->ncols; c++)
 	{
 		const WsKeyColumn *col = &spec->cols[c];
-		double		least = col->icu != NULL ? LETTERS_LEAST_ICU : LETTERS_LEAST_LIBC;
+		double		least = (col->icu != NULL ? LETTERS_LEAST_ICU : LETTERS_LEAST_LIBC) *
+			(col->needless ? NEEDLESS_TIMES : 1);
 
 		if (col->letters != NULL || col->dictionary != NULL)
 			continue;
@@ -214,7 +218,7 @@ learn_alphabet(const WsLearning *l, WsKeyColumn *col, Size most, Size *bytes)
 	WsKeyColumn before = *col;
 	bool		guess = l->spec->guess;
 	MemoryContext work = MemoryContextSwitchTo(l->context);
-	WsAlphabet *alphabet = ws_alphabet_create(col->transform);
+	WsAlphabet *alphabet = ws_alphabet_of(col->transform);
 	Size		taken;
 
 	MemoryContextSwitchTo(work);

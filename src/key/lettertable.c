@@ -15,7 +15,8 @@
  * Letters that are not plain make a text accented or strange, as letters.c says.
  *
  * To be asked once, which takes 5 ms with ICU and 1 ms with libc, and known as long as the backend lives:
- * 1.5 kB a collation.  Nothing is raised.
+ * 1.5 kB a collation, and 3 kB for its alphabet (alphabet.c), which is there for guesses as well, and takes
+ * less time.  Nothing is raised.
  *-------------------------------------------------------------------------
  */
 #include "key/text.h"
@@ -39,7 +40,10 @@
 typedef struct Known
 {
 	char	   *name;
-	WsLetterTable *table;		/* or NULL */
+	bool		numbered;		/* its alphabet is known: */
+	WsAlphabet *alphabet;		/* or NULL if it has none */
+	bool		asked;			/* what its letters tell is known: */
+	WsLetterTable *table;		/* or NULL if they do not */
 	struct Known *next;
 } Known;
 
@@ -207,11 +211,60 @@ accented_differ(const WsLetterFacts *facts, const WsLetterTable *table)
 	return true;
 }
 
-/* What letters tell, in CurrentMemoryContext; NULL if those of plain texts do not tell all. */
-static WsLetterTable *
-make_table(const WsTransform *transform, const WsLetterFacts *facts)
+/* What is known of a collation, which may be nothing yet. */
+static Known *
+find_known(const WsTransform *transform)
 {
-	WsAlphabet *alphabet = ws_alphabet_create(transform);
+	const char *name = ws_transform_name(transform);
+	Known	   *k = known;
+
+	while (k != NULL && strcmp(k->name, name) != 0)
+		k = k->next;
+	if (k == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
+
+		k = palloc0(sizeof(Known));
+		k->name = pstrdup(name);
+		k->next = known;
+		known = k;
+		MemoryContextSwitchTo(old);
+	}
+	return k;
+}
+
+/* The alphabet of a collation, which stays as long as the backend; NULL if it has none. */
+static const WsAlphabet *
+known_alphabet(Known *k, const WsTransform *transform)
+{
+	MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
+
+	if (!k->numbered)
+		k->alphabet = ws_alphabet_create(transform);
+	k->numbered = true;
+	MemoryContextSwitchTo(old);
+	return k->alphabet;
+}
+
+/*
+ * The alphabet of the collation that a transformation is of, in CurrentMemoryContext; NULL if it has none.
+ * What its letters weigh is found out once in a backend.
+ */
+WsAlphabet *
+ws_alphabet_of(const WsTransform *transform)
+{
+	const WsAlphabet *alphabet = known_alphabet(find_known(transform), transform);
+
+	return alphabet != NULL ? ws_alphabet_copy(alphabet, transform) : NULL;
+}
+
+/*
+ * What letters tell that have the places of an alphabet, in CurrentMemoryContext; NULL if there is none, or
+ * if those of plain texts do not tell all.
+ */
+static WsLetterTable *
+make_table(const WsAlphabet *alphabet, const WsLetterFacts *facts)
+{
 	WsLetterTable *table;
 	bool		tells;
 
@@ -228,7 +281,6 @@ make_table(const WsTransform *transform, const WsLetterFacts *facts)
 	}
 	tells = ws_alphabet_weights(alphabet) <= MOST_NUMBERED && places_tell(facts, table) &&
 		rank_ignored(facts, table);
-	pfree(alphabet);
 	for (int i = FIRST_PLAIN; i < END_PLAIN; i++)
 		table->backward[i] = facts->letter[i].backward;
 	for (int i = FIRST_PLAIN; i < END_PLAIN; i++)
@@ -249,27 +301,20 @@ make_table(const WsTransform *transform, const WsLetterFacts *facts)
 const WsLetterTable *
 ws_letter_table(const WsKeyColumn *col, bool make)
 {
-	const char *name;
 	WsLetterFacts *facts;
 	MemoryContext old;
 	Known	   *k;
 
 	if (col->transform == NULL)
 		return NULL;
-	name = ws_transform_name(col->transform);
-	for (k = known; k != NULL; k = k->next)
-		if (strcmp(k->name, name) == 0)
-			return k->table;
-	if (!make)
-		return NULL;
+	k = find_known(col->transform);
+	if (k->asked || !make)
+		return k->table;
 	facts = palloc0(sizeof(WsLetterFacts));
 	old = MemoryContextSwitchTo(TopMemoryContext);
-	k = palloc0(sizeof(Known));
-	k->name = pstrdup(name);
 	if (ws_transform_facts(col->transform, facts))
-		k->table = make_table(col->transform, facts);
-	k->next = known;
-	known = k;
+		k->table = make_table(known_alphabet(k, col->transform), facts);
+	k->asked = true;
 	MemoryContextSwitchTo(old);
 	pfree(facts);
 	return k->table;

@@ -53,6 +53,7 @@ extern void ws_guess_of(const WsKeyColumn *col, Datum value, Size wanted, uint8 
 typedef struct WsAlphabet WsAlphabet;
 
 extern WsAlphabet *ws_alphabet_create(const WsTransform *transform);
+extern WsAlphabet *ws_alphabet_copy(const WsAlphabet *alphabet, const WsTransform *transform);
 extern int	ws_alphabet_weights(const WsAlphabet *alphabet);
 extern const uint8 *ws_alphabet_letter(const WsAlphabet *alphabet, int letter);
 extern uint64 ws_alphabet_transformed(const WsAlphabet *alphabet);
@@ -176,6 +177,7 @@ struct WsLetterFacts
 	WsLetterWeights pair[WS_LETTER_PAIRS];
 };
 
+extern WsAlphabet *ws_alphabet_of(const WsTransform *transform);
 extern const WsLetterTable *ws_letter_table(const WsKeyColumn *col, bool make);
 
 #endif							/* WS_TEXT_H */

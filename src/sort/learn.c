@@ -32,30 +32,16 @@ ws_sorter_begin_learning(WsSorter *sorter)
 	sorter->order = ws_order_create(sorter);
 }
 
-/*
- * Learns from the rows that there are, which are all if input has `ended`, unless that has been done, before
- * anything is done with their entries.
- * Raises what comparing raises.
- */
-void
-ws_sorter_learn(WsSorter *sorter, bool ended)
+/* Says how keys are made, by the rows that there are, all of them if input has `ended`, and makes theirs. */
+static void
+learn_keys(WsSorter *sorter, bool ended)
 {
 	WsFormation *f = sorter->formation;
 	Size		used = Min(sorter->account.now, sorter->request->memory);
 	Size		bytes;
 	Size		entry;
-	bool		in_order;
 	WsLearning	l = {0};
 
-	if (sorter->learns == 0)
-		return;
-	sorter->learns = 0;
-	if (f->map->count == 0)
-	{
-		use_for_codes(sorter, 0);
-		return;
-	}
-	in_order = ws_order_holds(sorter);
 	l.spec = sorter->spec;
 	l.rows = sorter->store->keys;
 	l.entries = f->map->entries;
@@ -76,6 +62,31 @@ ws_sorter_learn(WsSorter *sorter, bool ended)
 	if (!sorter->spec->first_alone)
 		f->queue = NULL;
 	sorter->learnt = ws_key_learnt(sorter->spec);
+}
+
+/*
+ * Learns from the rows that there are, which are all if input has `ended`, unless that has been done, before
+ * anything is done with their entries.  Nothing is learnt if all rows have come in order: no key is made.
+ * Raises what comparing raises.
+ */
+void
+ws_sorter_learn(WsSorter *sorter, bool ended)
+{
+	bool		in_order;
+
+	if (sorter->learns == 0)
+		return;
+	sorter->learns = 0;
+	if (sorter->formation->map->count == 0)
+	{
+		use_for_codes(sorter, 0);
+		return;
+	}
+	in_order = ws_order_holds(sorter);
+	if (in_order && ended)
+		use_for_codes(sorter, 0);
+	else
+		learn_keys(sorter, ended);
 	ws_order_begin(sorter, in_order);
 }
 

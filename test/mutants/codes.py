@@ -140,6 +140,8 @@ fault('the last key stays the first', FILE, 'return !less && (!kept || remember(
       'return !less;', 'unit:test_sort t:in_order')
 fault('the row that finds memory full is not looked at', 'sort/sorter.c',
       'if (unlikely(f->in_order && !in_order) && !ws_order_goes_on(sorter, values, isnull, true))', 'if (false)', 'unit:test_sort')
+fault('all rows in order are learnt from', 'sort/learn.c', 'if (in_order && ended)', 'if (false)', 't:in_order')
+fault('equal prefixes stay turned round', 'index/kernel.c', 'reverse(entries + from, to - from);', '{}', 'unit:test_kernel')
 fault('a younger piece is written first', 'run/emit.c', 'if (q->n > 0 && !q->write && q->closed < p->closed)',
       'if (f->source != NULL && q->n > 0 && !q->write && q->closed < p->closed)', 'unit:test_sort')
 fault('runs without prefixes are merged with others', FILE, 'f->nruns = 0;', '{}', 'unit:test_sort t:in_order')

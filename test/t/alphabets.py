@@ -75,6 +75,20 @@ def more_than_expected(cluster, collation):
     cur.connection.close()
 
 
+def hardly_compared(cluster, collation):
+    """They are not asked behind a column that tells rows apart, unless there are many rows; but used if known."""
+    if common.options.core:
+        return
+    cur = session(cluster, work_mem='1MB')
+    query = 'SELECT i FROM generate_series(1, 20000) i ORDER BY -i, md5(i::text) COLLATE "%s"' % collation
+    for known in (False, True):
+        cur.execute('EXPLAIN (ANALYZE, VERBOSE, FORMAT JSON) ' + query)
+        node = cur.fetchone()[0][0]['Plan']
+        check((node.get('Lettered Columns', 0) > 0) == known, 'letters behind numbers, known: %s' % known, node)
+        learn_letters(cur, collation)
+    cur.connection.close()
+
+
 def sessions(cluster, collations):
     """A session for each of SETTINGS, which knows the letters of all collations."""
     curs = []
@@ -150,6 +164,7 @@ def several():
             for collation in made:
                 if collation not in UNTOLD:
                     more_than_expected(cluster, collation.lower())
+                    hardly_compared(cluster, collation.lower())
             healthy(cluster, 'alphabets')
         del os.environ['LOCPATH']
 

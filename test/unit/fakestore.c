@@ -164,6 +164,12 @@ GetDatabaseEncoding(void)
 	return PG_UTF8;
 }
 
+WsAlphabet *
+ws_alphabet_of(const WsTransform *transform)
+{
+	return ws_alphabet_create(transform);
+}
+
 /* In the place of lettertable.c: letters are in the order of their bytes. */
 const WsLetterTable *
 ws_letter_table(const WsKeyColumn *col, bool make)

@@ -136,6 +136,10 @@ all(void *arg)
 	transformed = 0;
 	CHECK(places("\xEF\xBD\xA1\xEF\xBD\xA1\xEF\xBD\xA1\xEF\xBD\xA1\xEF\xBD\xA1z").n == 4 && transformed == 4,
 		  "few of a text are transformed");
+	alphabet = ws_alphabet_copy(alphabet, NULL);
+	transformed = 0;
+	CHECK(order("chat\xC3\xA9", "Chateau") < 0 && transformed == 0 && ws_alphabet_transformed(alphabet) == 0,
+		  "a copy knows the same letters");
 	encoding = PG_LATIN1;
 	CHECK(ws_alphabet_create(NULL) == NULL, "none in another encoding");
 }

@@ -276,7 +276,7 @@ try(const char *name, int pairs)
 	letters.table = ws_letter_table(&col, true);
 	if (letters.table == NULL)
 		return false;
-	col.alphabet = ws_alphabet_create(&transform);
+	col.alphabet = ws_alphabet_of(&transform);
 	compare_pairs(name, pairs);
 	pfree(col.alphabet);
 	return true;
