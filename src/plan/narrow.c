@@ -14,6 +14,8 @@
 
 #include "access/relation.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_language.h"
+#include "catalog/pg_proc.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
@@ -120,36 +122,48 @@ ws_sorted_width(PlannerInfo *root)
 }
 
 /*
- * Does core's sort take the columns of the result, as they are made of what is scanned?  Groups are made of
- * columns as they are, and under a LIMIT core makes dear columns of few rows alone.  Who wants rows to stay
- * in their table gets that.
+ * Are the rows of `rel`, the only relation of its level, narrower when they are sorted?  Groups
+ * are made of columns as they are, and under a LIMIT core makes dear columns of few rows alone.  Who wants
+ * rows to stay in their table gets that.
  */
-static bool
-sorts_results(const PlannerInfo *root)
-{
-	const Query *q = root->parse;
-
-	return root->query_pathkeys != NIL && !ws_debug_force && ws_record_store != WS_STORE_HEAP &&
-		q->groupClause == NIL && q->groupingSets == NIL && !q->hasAggs && q->havingQual == NULL &&
-		!q->hasTargetSRFs && q->limitCount == NULL && q->setOperations == NULL &&
-		q->commandType == CMD_SELECT;
-}
-
-/* Are the rows of `rel`, the only relation of its level, narrower when they are sorted? */
 bool
 ws_narrower_when_sorted(PlannerInfo *root, const RelOptInfo *rel)
 {
-	return sorts_results(root) && bms_membership(root->all_baserels) == BMS_SINGLETON &&
-		ws_sorted_width(root) <= NARROW * rel->reltarget->width;
+	const Query *q = root->parse;
+
+	if (root->query_pathkeys == NIL || ws_debug_force || ws_record_store == WS_STORE_HEAP ||
+		bms_membership(root->all_baserels) != BMS_SINGLETON ||
+		q->groupClause != NIL || q->groupingSets != NIL || q->hasAggs || q->havingQual != NULL ||
+		q->hasTargetSRFs || q->limitCount != NULL || q->setOperations != NULL || q->commandType != CMD_SELECT)
+		return false;
+	return ws_sorted_width(root) <= NARROW * rel->reltarget->width;
 }
 
-/* Is there a subquery in an expression that is executed for each row? */
+/* May a function read tables?  So may those that are stable, and not PostgreSQL's own. */
+static bool
+reads_tables(Oid function, void *context)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	Form_pg_proc form;
+	bool		reads;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	form = (Form_pg_proc) GETSTRUCT(tuple);
+	reads = form->provolatile == PROVOLATILE_STABLE && form->prolang != INTERNALlanguageId &&
+		form->prolang != ClanguageId;
+	ReleaseSysCache(tuple);
+	return reads;
+}
+
+/* Is there a subquery in an expression that is executed for each row, or a function that may have one? */
 static bool
 looks_up(Node *node, void *context)
 {
 	if (node == NULL)
 		return false;
-	if (IsA(node, SubPlan) && ((SubPlan *) node)->parParam != NIL)
+	if ((IsA(node, SubPlan) && ((SubPlan *) node)->parParam != NIL) ||
+		check_functions_in_node(node, reads_tables, NULL))
 		return true;
 	return expression_tree_walker(node, looks_up, context);
 }
@@ -208,12 +222,18 @@ reads_toast(PlannerInfo *root, const RelOptInfo *rel)
 }
 
 /*
- * Are columns of the result looked up, by core in the order in which `rel` is scanned?  (A sum of four rows
- * by an index, for each of 1 M rows: core / WiscSort in the order of the result 0.39.)
+ * Are columns of the result, or what aggregates take, looked up, by core in the order in which `rel` is
+ * scanned?  With a hash table it is so, too.  (A sum of four rows by an index, for each of 1 M rows: core /
+ * WiscSort in the order of the result 0.39.)
  */
 bool
 ws_made_in_scan_order(PlannerInfo *root, const RelOptInfo *rel)
 {
-	return sorts_results(root) && root->tuple_fraction <= 0 && !root->parse->hasWindowFuncs &&
-		(looks_up((Node *) root->processed_tlist, NULL) || reads_toast(root, rel));
+	const Query *q = root->parse;
+
+	if (root->query_pathkeys == NIL || ws_debug_force || ws_record_store == WS_STORE_HEAP ||
+		root->tuple_fraction > 0 || q->hasTargetSRFs || q->hasWindowFuncs || q->limitCount != NULL ||
+		q->setOperations != NULL || q->commandType != CMD_SELECT)
+		return false;
+	return looks_up((Node *) root->processed_tlist, NULL) || reads_toast(root, rel);
 }

@@ -135,10 +135,11 @@ fault('what is not UTF-8 is a null', 'key/normalize.c', 'put_byte(w, ESCAPED_FIR
 fault('any index finds a value', 'plan/reach.c', 'if ((index->relam == BTREE_AM_OID || index->relam == HASH_AM_OID) &&', 'if (',
       reason='PostgreSQL joins such tables as it would without wiscsort: plans are slower, and right')
 FILE = 'plan/narrow.c'
-fault('rows are never narrower', FILE, 'ws_sorted_width(root) <= NARROW * rel->reltarget->width;',
-      'false;', 'sql:plans')
+fault('rows are never narrower', FILE, 'return ws_sorted_width(root) <= NARROW * rel->reltarget->width;',
+      'return false;', 'sql:plans')
 fault('results are looked up in their own order', FILE,
-      '(looks_up((Node *) root->processed_tlist, NULL) || reads_toast(root, rel));', 'false;', 'sql:plans')
+      'return looks_up((Node *) root->processed_tlist, NULL) || reads_toast(root, rel);', 'return false;',
+      'sql:plans')
 fault('conditions choose no rows', 'plan/groups.c', 'if (vars != NIL && !list_member(vars, expr))', 'if (false)',
       'sql:plans')
 fault('a cursor ends early', 'plan/orderings.c', 'return root->tuple_fraction > 0 && limit != NULL;',

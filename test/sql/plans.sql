@@ -430,6 +430,8 @@ SELECT * FROM wtest.plan('SELECT s.id, c.name FROM wtest.slim s JOIN wtest.colou
 -- What is looked up for each row of the result is looked up in the order of the scan, below the sort.
 SELECT * FROM wtest.plan('SELECT s.id, (SELECT c.name FROM wtest.colours c WHERE c.id = s.id % 300 + 1) FROM wtest.slim s ORDER BY s.k');
 SELECT * FROM wtest.plan('SELECT s.id, (SELECT max(c.name) FROM wtest.colours c) FROM wtest.slim s ORDER BY s.k');
+CREATE FUNCTION wtest.colour(n int) RETURNS text STABLE LANGUAGE plpgsql AS 'BEGIN RETURN (SELECT name FROM wtest.colours WHERE id = n); END';
+SELECT * FROM wtest.plan('SELECT s.id, wtest.colour(s.id % 300 + 1) FROM wtest.slim s ORDER BY s.k');
 CREATE TABLE wtest.papers AS SELECT i AS id, hashint4(i) AS k, (SELECT string_agg(md5((i * 100 + j)::text), '') FROM generate_series(1, 80) j) AS body FROM generate_series(1, 6000) i;
 ANALYZE wtest.papers;
 SELECT 1024 * wtest.property('ANALYZE, COSTS OFF, TIMING OFF', 'SELECT id, body || 1 FROM wtest.papers ORDER BY k', 'Disk')::bigint > 10000000 AS made;
