@@ -25,31 +25,30 @@ typedef struct Shared
 	uint8		bytes[WS_BEGINNING];
 } Shared;
 
-/* A row's bytes from d->reach on.  False if not all of them are its order. */
-static bool
-row_bytes(const WsDigit *d, WsEntry entry, Size n, uint8 *bytes)
+/* A row's bytes from d->reach on, in front of a value that only a comparator can order.  Returns how many. */
+static Size
+told_bytes(const WsDigit *d, WsEntry entry, Size n, uint8 *bytes)
 {
 	const WsKeySlot *key = d->slot;
+	Size		told;
 
 	d->rows->fetch(d->rows->store, ws_entry_pointer(entry), d->slot);
-	return ws_key_bytes(d->spec, key->values, key->isnull, d->reach, n, bytes) != WS_KEY_UNBOUNDED;
+	(void) ws_key_told_bytes(d->spec, key->values, key->isnull, d->reach, n, bytes, &told);
+	return told;
 }
 
-/* What the rows of a group share, as one in `step` tells; nothing if a comparator has to order one. */
+/* What the rows of a group share, as one in `step` tells. */
 static void
 find_shared(const WsDigit *d, const WsEntry *group, Size n, Size step, Shared *shared)
 {
-	shared->n = WS_BEGINNING;
-	if (!row_bytes(d, group[0], shared->n, shared->bytes))
-		shared->n = 0;
+	shared->n = told_bytes(d, group[0], WS_BEGINNING, shared->bytes);
 	for (Size i = step; i < n && shared->n > 0; i += step)
 	{
 		uint8		bytes[WS_BEGINNING];
 		Size		same = 0;
 
 		CHECK_FOR_INTERRUPTS();
-		if (!row_bytes(d, group[i], shared->n, bytes))
-			shared->n = 0;
+		shared->n = told_bytes(d, group[i], shared->n, bytes);
 		while (same < shared->n && bytes[same] == shared->bytes[same])
 			same++;
 		shared->n = same;
@@ -67,11 +66,12 @@ swap_entries(WsEntry *a, WsEntry *b)
 
 /*
  * Gives the rows that share `shared` the bytes behind as prefixes, and puts the others before or behind them.
- * False if these are many, or if the bytes of a row end at a value that only a comparator can order.
+ * False if these are many.
  */
 static bool
 read_behind(WsDigit *d, WsEntry *group, Size n, const Shared *shared)
 {
+	WsKeySlot  *key = d->slot;
 	Size		most = n / STRANGERS_ONE_IN;
 	Size		i = 0;
 
@@ -84,8 +84,8 @@ read_behind(WsDigit *d, WsEntry *group, Size n, const Shared *shared)
 		CHECK_FOR_INTERRUPTS();
 		if (i + WS_TIES_AHEAD < n)
 			d->rows->prefetch(d->rows->store, ws_entry_pointer(group[i + WS_TIES_AHEAD]));
-		if (!row_bytes(d, group[i], shared->n + WS_PREFIX_BYTES, bytes) && shared->n > 0)
-			return false;
+		d->rows->fetch(d->rows->store, ws_entry_pointer(group[i]), key);
+		(void) ws_key_bytes(d->spec, key->values, key->isnull, d->reach, shared->n + WS_PREFIX_BYTES, bytes);
 		cmp = memcmp(bytes, shared->bytes, shared->n);
 		if (cmp == 0)
 		{

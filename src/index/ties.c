@@ -213,7 +213,8 @@ way_on(Ties *t, WsEntry entry, int digits, Way way)
 		}
 	}
 	key = fetch(t, ws_entry_pointer(entry), 0);
-	length = ws_key_window(t->spec, key->values, key->isnull, t->reach - WS_PREFIX_BYTES, window);
+	length = ws_key_bytes(t->spec, key->values, key->isnull, t->reach - WS_PREFIX_BYTES, sizeof(window),
+						  window);
 	if (length == WS_KEY_UNBOUNDED)
 	{
 		t->told = ws_key_compared_column(t->spec, key->values, key->isnull);

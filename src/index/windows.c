@@ -4,6 +4,7 @@
  * Comparing rows fetches two of them a comparison; digits (digit.c) fetch each row twice and more.  For a
  * small group the next WS_WINDOW bytes of all keys find room in the processor's cache.  So each row is
  * fetched once.  Words of eight bytes that all rows share are passed over, and the next one is compared.
+ * A window ends where a key comes to a value that only its comparator can order.
  * (docs/decisions/12-small-groups-of-ties.md)
  *
  * Memory: a WsWindows, which is the caller's.  Errors are those of fetching rows.
@@ -42,8 +43,8 @@ compare_places(const Place *a, const Place *b)
 #define ST_DEFINE
 #include "lib/sort_template.h"
 
-/* Fills the windows.  False if a comparator has to order a row.  Sets *shared to the words that all share. */
-static bool
+/* Fills the windows.  Sets *shared to the words that all share. */
+static void
 fill(const WsDigit *d, WsWindows *w, const WsEntry *group, Size n, Size *shared)
 {
 	const WsKeySlot *key = d->slot;
@@ -52,20 +53,19 @@ fill(const WsDigit *d, WsWindows *w, const WsEntry *group, Size n, Size *shared)
 	for (Size i = 0; i < n; i++)
 	{
 		Size		length;
+		Size		told;
 		Size		same = 0;
 
 		if (i + WS_TIES_AHEAD < n)
 			d->rows->prefetch(d->rows->store, ws_entry_pointer(group[i + WS_TIES_AHEAD]));
 		d->rows->fetch(d->rows->store, ws_entry_pointer(group[i]), d->slot);
-		length = ws_key_bytes(d->spec, key->values, key->isnull, d->reach, WS_WINDOW, (uint8 *) w->words[i]);
-		if (length == WS_KEY_UNBOUNDED)
-			return false;
+		length = ws_key_told_bytes(d->spec, key->values, key->isnull, d->reach, WS_WINDOW,
+								   (uint8 *) w->words[i], &told);
 		w->goes_on[i] = length > d->reach + WS_WINDOW;
 		while (same < *shared && w->words[i][same] == w->words[0][same])
 			same++;
 		*shared = same;
 	}
-	return true;
 }
 
 /*
@@ -83,8 +83,7 @@ ws_sort_by_windows(const WsDigit *d, WsWindows *w, WsEntry *group, Size n)
 	Size		shared;
 
 	Assert(n <= WS_WINDOWED);
-	if (!fill(d, w, group, n, &shared))
-		return false;
+	fill(d, w, group, n, &shared);
 	if (shared == WORDS)
 	{
 		/* all equal, if they end here */

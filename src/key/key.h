@@ -391,7 +391,7 @@ ws_key_tells_all(const WsKeySpec *spec)
 #define WS_LEARN_ROWS	((Size) 16 * 1024)
 #define WS_LEARN_SAMPLE	((Size) 2 * 1024)
 
-/* The first column of a row whose order bytes do not tell: ws_key_window has returned WS_KEY_UNBOUNDED. */
+/* The first column of a row whose order bytes do not tell: ws_key_bytes has returned WS_KEY_UNBOUNDED. */
 extern int	ws_key_compared_column(const WsKeySpec *spec, const Datum *values, const bool *isnull);
 extern bool ws_key_can_learn(const WsKeySpec *spec, const WsKeyRows *rows);
 extern void ws_key_forget(WsKeySpec *spec);
@@ -498,10 +498,10 @@ extern Size ws_key_bytes(const WsKeySpec *spec, const Datum *values, const bool 
 						 Size n, uint8 *out);
 extern Size ws_key_certain_bytes(const WsKeySpec *spec, const Datum *values, const bool *isnull, Size skip,
 								 Size n, uint8 *out);
+extern Size ws_key_told_bytes(const WsKeySpec *spec, const Datum *values, const bool *isnull, Size skip,
+							  Size n, uint8 *out, Size *told);
 extern void ws_key_prefix_bytes(const WsKeySpec *spec, const Datum *values, const bool *isnull,
 								uint8 out[WS_PREFIX_BYTES]);
-extern Size ws_key_window(const WsKeySpec *spec, const Datum *values,
-						  const bool *isnull, Size skip, uint8 out[WS_PREFIX_BYTES]);
 extern void ws_key_bytes_behind(const WsKeySpec *spec, int from, Size before, const Datum *values,
 								const bool *isnull, Size n, uint8 *out);
 

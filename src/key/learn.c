@@ -84,19 +84,33 @@ may_have_codes(const WsKeyColumn *col)
 /*
  * Has no column codes behind others that tell rows apart.  Their values are hardly ever compared, and finding
  * the place of one that is new takes comparisons: of citext behind an int4 that was unique, most of the sort
- * (docs/decisions/47-codes-of-few-values.md).  Only letters may tell something of them (aside.c).
+ * (docs/decisions/47-codes-of-few-values.md).  Only letters may tell something of them (aside.c).  More
+ * columns tell no fewer rows apart, so that the first one that is needless is found by halving.
  */
 static void
 leave_needless(const WsLearning *l)
 {
 	WsKeySpec  *spec = l->spec;
-	int			c = 1;
+	int		   *coded = palloc(spec->ncols * sizeof(int));	/* columns that may have codes */
+	int			n = 0;
+	int			from = 0;
+	int			to;
 
-	while (c < spec->ncols && !may_have_codes(&spec->cols[c]))
-		c++;
-	if (c < spec->ncols && ws_learn_tell_apart(l, c))
-		for (; c < spec->ncols; c++)
-			spec->cols[c].needless = true;
+	for (int c = 1; c < spec->ncols; c++)
+		if (may_have_codes(&spec->cols[c]))
+			coded[n++] = c;
+	to = n;
+	while (from < to)
+	{
+		int			middle = from + (to - from - 1) / 2;
+
+		if (ws_learn_tell_apart(l, coded[middle]))
+			to = middle;
+		else
+			from = middle + 1;
+	}
+	for (int c = to < n ? coded[to] : spec->ncols; c < spec->ncols; c++)
+		spec->cols[c].needless = true;
 }
 
 static void

@@ -283,9 +283,9 @@ put_numeric(Window *w, const uint8 *value, Size n, uint8 invert)
 	w->pos += ws_numeric_bytes(value, n, invert, from, wanted, w->out + (w->pos + from - w->skip));
 }
 
-/* Appends the code of a value, or that of a gap and the value's hint.  Is it a code of its own? */
+/* Appends the code of a value, or that of a gap and, if asked, the value's hint.  Is it a code of its own? */
 static bool
-put_code(Window *w, const WsKeyColumn *col, Datum value)
+put_code(Window *w, const WsKeyColumn *col, Datum value, bool hinted)
 {
 	uint32		code = ws_dictionary_code(col->dictionary, value);
 	WsHint		hint;
@@ -294,7 +294,8 @@ put_code(Window *w, const WsKeyColumn *col, Datum value)
 		put_byte(w, (uint8) (code >> (i * 8)));
 	if (ws_code_is_exact(code))
 		return true;
-	if (col->encoding == WS_ENC_NONE || (col->encoding == WS_ENC_TRANSFORMED && w->pos > WS_LAST_GUESS))
+	if (!hinted || col->encoding == WS_ENC_NONE ||
+		(col->encoding == WS_ENC_TRANSFORMED && w->pos > WS_LAST_GUESS))
 		return false;
 	hint = ws_dictionary_hint(col->dictionary);
 	if (col->alphabet != NULL)
@@ -461,35 +462,42 @@ begin_with_text(Window *w, const WsKeySpec *spec, const Datum *values, const boo
 	return true;
 }
 
+/* What is asked for of a key. */
+typedef enum Asked
+{
+	ALL_BYTES,
+	CERTAIN_BYTES,				/* without those of letters that are a guess */
+	TOLD_BYTES,					/* and with codes only of values whose order bytes do not tell wholly */
+	NO_LENGTH					/* all bytes, but how long the key is may remain unknown */
+} Asked;
+
 /*
- * What ws_key_bytes does, for the columns from number `from` on, in front of which are `before` bytes;
- * without the bytes of letters that are a guess if these are to be certain.  Where only the bytes are asked
- * for, nobody looks at values behind the last of them: the length is less than it would be, or unbounded.
+ * What ws_key_bytes does, for the columns from number `from` on, in a window that stands where they begin.
+ * Where no length is asked for, nobody looks at values behind the last byte: it is less than it would be, or
+ * unbounded.
  */
 static inline Size
-key_bytes(const WsKeySpec *spec, int from, Size before, const Datum *values, const bool *isnull, Size skip,
-		  Size n, uint8 *out, bool certain, bool only_bytes)
+key_bytes(Window *w, const WsKeySpec *spec, int from, const Datum *values, const bool *isnull, Asked asked)
 {
-	Window		w = {out, skip, skip + n, before};
 	bool		told = false;	/* the column before says whether this one is null */
 	bool		guessed = false;
 	int			i = from;
 
 	if (from == 0 && ws_text_first(spec) && likely(!isnull[spec->cols[0].attno - 1]) &&
-		begin_with_text(&w, spec, values, isnull))
+		begin_with_text(w, spec, values, isnull))
 	{
 		told = spec->cols[0].tells_null;
 		i++;
 	}
 	else
-		memset(out, 0, n);
-	for (; i < spec->ncols && !(only_bytes ? w.pos >= w.end : window_full(&w)); i++)
+		memset(w->out, 0, w->end - w->skip);
+	for (; i < spec->ncols && !(asked == NO_LENGTH ? w->pos >= w->end : window_full(w)); i++)
 	{
 		const WsKeyColumn *col = &spec->cols[i];
 		int			att = col->attno - 1;
 
 		if (!col->notnull && !told && (isnull[att] || !col->null_apart))
-			put_byte(&w, ws_null_byte(col, isnull[att]));
+			put_byte(w, ws_null_byte(col, isnull[att]));
 		told = col->tells_null && !isnull[att];
 		if (isnull[att])
 		{
@@ -497,34 +505,36 @@ key_bytes(const WsKeySpec *spec, int from, Size before, const Datum *values, con
 				ws_unexpected_null();
 			continue;
 		}
-		if (only_bytes && w.pos >= w.end)
+		if (asked == NO_LENGTH && w->pos >= w->end)
 			break;
 		if (col->dictionary != NULL)
 		{
-			if (put_code(&w, col, values[att]))
+			if (put_code(w, col, values[att], asked != TOLD_BYTES))
 				continue;
 			return WS_KEY_UNBOUNDED;
 		}
 		if (col->encoding == WS_ENC_LETTERS)
 		{
-			if (certain && col->letters->strange)
+			if ((asked == CERTAIN_BYTES || asked == TOLD_BYTES) && col->letters->strange)
 				return WS_KEY_UNBOUNDED;
-			if (!put_letters(&w, col, values[att]) && !window_full(&w))
+			if (!put_letters(w, col, values[att]) && !window_full(w))
 				return WS_KEY_UNBOUNDED;
 			guessed |= col->letters->strange;
 			continue;
 		}
+		if (asked == TOLD_BYTES && ws_encoding_partial(col->encoding))
+			return WS_KEY_UNBOUNDED;
 		if (col->encoding == WS_ENC_TRANSFORMED)
 		{
-			if (w.pos <= WS_LAST_GUESS)
-				put_guess(&w, col, values[att], 0);
+			if (w->pos <= WS_LAST_GUESS)
+				put_guess(w, col, values[att], 0);
 		}
 		else if (col->encoding != WS_ENC_NONE)
-			put_value(&w, col, values[att], told && isnull[col[1].attno - 1]);
+			put_value(w, col, values[att], told && isnull[col[1].attno - 1]);
 		if (ws_encoding_partial(col->encoding))
 			return WS_KEY_UNBOUNDED;
 	}
-	return guessed ? WS_KEY_UNBOUNDED : w.pos;
+	return guessed ? WS_KEY_UNBOUNDED : w->pos;
 }
 
 /*
@@ -536,7 +546,7 @@ key_bytes(const WsKeySpec *spec, int from, Size before, const Datum *values, con
 Size
 ws_key_bytes(const WsKeySpec *spec, const Datum *values, const bool *isnull, Size skip, Size n, uint8 *out)
 {
-	return key_bytes(spec, 0, 0, values, isnull, skip, n, out, false, false);
+	return key_bytes(&(Window) {out, skip, skip + n, 0}, spec, 0, values, isnull, ALL_BYTES);
 }
 
 /*
@@ -547,15 +557,23 @@ Size
 ws_key_certain_bytes(const WsKeySpec *spec, const Datum *values, const bool *isnull, Size skip, Size n,
 					 uint8 *out)
 {
-	return key_bytes(spec, 0, 0, values, isnull, skip, n, out, true, false);
+	return key_bytes(&(Window) {out, skip, skip + n, 0}, spec, 0, values, isnull, CERTAIN_BYTES);
 }
 
-/* The same for as many bytes as a prefix has. */
+/*
+ * The same bytes without anything of a value whose order they do not tell, but its code, and zero from there
+ * on.  Sets *told to how many of them are in front of it.  Keys with the same bytes there both come to such a
+ * value, so that bytes behind *told never decide between two keys.
+ */
 Size
-ws_key_window(const WsKeySpec *spec, const Datum *values, const bool *isnull,
-			  Size skip, uint8 out[WS_PREFIX_BYTES])
+ws_key_told_bytes(const WsKeySpec *spec, const Datum *values, const bool *isnull, Size skip, Size n,
+				  uint8 *out, Size *told)
 {
-	return key_bytes(spec, 0, 0, values, isnull, skip, WS_PREFIX_BYTES, out, false, false);
+	Window		w = {out, skip, skip + n, 0};
+	Size		length = key_bytes(&w, spec, 0, values, isnull, TOLD_BYTES);
+
+	*told = length != WS_KEY_UNBOUNDED || w.pos > w.end ? n : w.pos > skip ? w.pos - skip : 0;
+	return length;
 }
 
 /* Writes the first bytes of the key, and zeros behind its end, that are a prefix. */
@@ -563,7 +581,7 @@ void
 ws_key_prefix_bytes(const WsKeySpec *spec, const Datum *values, const bool *isnull,
 					uint8 out[WS_PREFIX_BYTES])
 {
-	(void) key_bytes(spec, 0, 0, values, isnull, 0, WS_PREFIX_BYTES, out, false, true);
+	(void) key_bytes(&(Window) {out, 0, WS_PREFIX_BYTES, 0}, spec, 0, values, isnull, NO_LENGTH);
 }
 
 /*
@@ -574,5 +592,5 @@ void
 ws_key_bytes_behind(const WsKeySpec *spec, int from, Size before, const Datum *values, const bool *isnull,
 					Size n, uint8 *out)
 {
-	(void) key_bytes(spec, from, before, values, isnull, before, n, out, false, true);
+	(void) key_bytes(&(Window) {out, before, before + n, before}, spec, from, values, isnull, NO_LENGTH);
 }

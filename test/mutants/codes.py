@@ -171,6 +171,6 @@ fault('codes of what is set aside', 'key/learn.c',
       'return ws_encoding_partial(col->encoding) && !col->dissimilar && !col->needless;', 't:aside')
 fault('null byte of a text that is set aside', FILE, 'col->null_apart = col->tells_null = false;', '', 't:aside')
 fault('no comparator for what is set aside', FILE, 'spec->comparator = true;', '', 't:aside')
-fault('values read for no byte', 'key/normalize.c', 'if (only_bytes && w.pos >= w.end)', 'if (false)', 't:aside')
+fault('values read for no byte', 'key/normalize.c', 'if (asked == NO_LENGTH && w->pos >= w->end)', 'if (false)', 't:aside')
 fault('long keys of table rows', 'plan/tiestats.c', 'if (is_long(root, list_nth(input->pathtarget->exprs, i + 1)))',
       'if (false)', 't:aside')

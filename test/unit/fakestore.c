@@ -55,6 +55,8 @@ const FakeKey fake_keys[FAKE_KEYS] = {
 	{.name = "coded", .ncols = 2, .encoding = {NONE, INT8}, .descending = {false, true}},
 	{.name = "strangers", .ncols = 6, .encoding = {INT8, INT8, INT8, INT8, INT8, INT8},
 	.descending = {[4] = true}, .constant = 2, .rare = {[3] = true, [4] = true}},
+	{.name = "comparator far behind", .ncols = 7, .encoding = {INT8, INT8, INT8, INT8, INT8, NONE, INT8},
+	.descending = {[4] = true, [6] = true}, .nullable = {[5] = true}, .constant = 4},
 };
 
 /* ---- keys: in the place of keyspec.c, fetch.c and transform.c ---- */

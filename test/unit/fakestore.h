@@ -43,6 +43,7 @@ enum
 	FAKE_LETTERS_AFTER,			/* two numbers, of which the first and a null fill a prefix, and letters */
 	FAKE_CODED,					/* a comparator and a number, which fit the prefix if the first has codes */
 	FAKE_STRANGERS,				/* numbers, of which some are nearly always the same */
+	FAKE_FAR,					/* numbers, most of which are always the same, a comparator, and a number */
 	FAKE_KEYS
 };
 

@@ -37,7 +37,7 @@ whole_key(const WsKeySpec *spec, const Datum *values, const bool *isnull, uint8 
 	memset(out, 0, MAX_KEY + WS_PREFIX_BYTES);
 	for (Size skip = 0; skip < MAX_KEY; skip += WS_PREFIX_BYTES)
 	{
-		length = ws_key_window(spec, values, isnull, skip, out + skip);
+		length = ws_key_bytes(spec, values, isnull, skip, WS_PREFIX_BYTES, out + skip);
 		if (length <= skip + WS_PREFIX_BYTES)
 			break;
 	}

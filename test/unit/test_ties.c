@@ -98,6 +98,15 @@ few_reads(void)
 	CHECK(job.wrong == 0 && job.table.fetched < 4 * 6000, "what nearly all share is passed over: %ld reads of 6000",
 		  job.table.fetched);
 	job_free(&job);
+	/* what bytes in front of a comparator tell is not asked of it */
+	settle_rows(FAKE_FAR, 60, UINT64CONST(1) << 31);
+	CHECK(job.wrong == 0 && job.table.fetched == 60, "few in front of a comparator: %ld reads of 60",
+		  job.table.fetched);
+	job_free(&job);
+	settle_rows(FAKE_FAR, 6000, UINT64CONST(1) << 31);
+	CHECK(job.wrong == 0 && job.table.fetched < 6000 + 100, "what all share in front of one: %ld reads of 6000",
+		  job.table.fetched);
+	job_free(&job);
 }
 
 /* Few rows that do not share what the others do, before and behind them. */
