@@ -18,6 +18,8 @@
  */
 #include "advise/advise.h"
 
+#include <math.h>
+
 #include "access/htup_details.h"
 #include "exec/exec.h"
 #include "executor/executor.h"
@@ -461,14 +463,15 @@ try_settings(WsAdvised *a, int64 rows, int turns, Size pad)
 /*
  * How many times as long as forecast both take for such rows, with each of the settings: sets the factors,
  * and in the facts, which are those of all rows, what codes and an entry take.  False if too few rows are
- * there to tell.  `longest` bytes are those of the rows that core would sort, as minimal tuples.  Takes
- * `seconds`, about.
+ * there to tell.  Of a sort that was executed several times the rows of all are kept, but no more sorted than
+ * one has, which is what the memory is for.  `longest` bytes are those of the rows that core would sort, as
+ * minimal tuples.  Takes `seconds`, about.
  */
 bool
 ws_try_sorts(WsAdvised *a, double longest, double seconds)
 {
 	const WsSample *s = a->input->sample;
-	int64		rows = (int64) s->kept.rows;
+	int64		rows = (int64) Min(s->kept.rows, ceil(a->facts.rows));
 	Size		pad = longest > s->kept.minimal / Max(s->kept.rows, 1) + 1 ? (Size) longest : 0;
 	int64		pilot = Min(rows, PILOT_ROWS);
 	double		took;

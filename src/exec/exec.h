@@ -30,6 +30,7 @@ extern TupleTableSlot *ws_input_next(WsInput *input);
 
 /* ---- share.c, foresee.c: for wiscsort.progress; whether a scan sweeps the page cache ---- */
 extern double ws_share_read(PlanState *node, int64 rows);
+extern double ws_share_each(PlanState *node);
 extern double ws_share_done(PlanState *node, double share_read);
 extern double ws_bytes_scanned(PlanState *node);
 struct WsSortState;

@@ -202,6 +202,7 @@ look(WsSortState *state, int64 memory, TimestampTz now)
 {
 	state->figures->memory = memory;
 	state->figures->share_read = ws_share_read(outerPlanState(state), state->figures->rows_in);
+	state->figures->rows_each = ws_share_each(outerPlanState(state));
 	state->figures->share_done = ws_share_done(outerPlanState(state), state->figures->share_read);
 	state->figures->looked_at = now;
 }

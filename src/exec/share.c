@@ -22,6 +22,15 @@
 
 #define UNKNOWN		(-1.0)
 
+/* The share of its page's rows that a scan has come to: one row may be joined with millions. */
+static double
+of_page(const HeapScanDescData *heap)
+{
+	if ((heap->rs_base.rs_flags & SO_ALLOW_PAGEMODE) == 0 || heap->rs_ntuples == 0)
+		return 0.5;
+	return Min(1, ((double) heap->rs_cindex + 0.5) / (double) heap->rs_ntuples);
+}
+
 /* The share of the table's blocks that a scan has come to. */
 static double
 of_scan(const ScanState *scan)
@@ -43,9 +52,9 @@ of_scan(const ScanState *scan)
 	blocks = (double) heap->rs_nblocks;
 	if (!heap->rs_inited || blocks == 0 || heap->rs_cblock == InvalidBlockNumber)
 		return UNKNOWN;
+	taken = (double) heap->rs_cblock - (double) heap->rs_startblock + of_page(heap);
 	/* a scan may begin in the middle */
-	return (heap->rs_cblock >= heap->rs_startblock ? heap->rs_cblock - heap->rs_startblock + 0.5 :
-			heap->rs_cblock + blocks - heap->rs_startblock + 0.5) / blocks;
+	return (heap->rs_cblock >= heap->rs_startblock ? taken : taken + blocks) / blocks;
 }
 
 /* Of several inputs, one after the other, by the planner's figures. */
@@ -166,6 +175,25 @@ ws_share_read(PlanState *node, int64 rows)
 			break;
 	}
 	return driver != NULL ? ws_share_read(driver, below) : UNKNOWN;
+}
+
+/*
+ * The rows of a node that a row of its driving input gives, as the planner has it, if the inner side is
+ * executed for each and may give many.  The share stays what it is meanwhile.  Otherwise 0.
+ */
+double
+ws_share_each(PlanState *node)
+{
+	double		rows = node->plan->plan_rows;
+	bool		each = false;
+	PlanState  *driver;
+
+	while ((driver = driver_of(node)) != NULL)
+	{
+		each = each || IsA(node, NestLoopState) || IsA(node, ProjectSetState);
+		node = driver;
+	}
+	return each ? rows / Max(1, node->plan->plan_rows) : 0;
 }
 
 /*

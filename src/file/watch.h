@@ -29,6 +29,7 @@ typedef struct WsFigures
 	int64		memory;			/* bytes, as of a moment ago */
 	double		share_read;		/* of the input, at the same moment; 0 or less: who knows */
 	double		share_done;		/* of what it takes to read it; the same */
+	double		rows_each;		/* ws_share_each() of the input, at the same moment */
 	int64		looked_at;		/* that moment, a TimestampTz; 0: there was none */
 	int32		stage;			/* WsStage */
 	int32		pass;			/* the merge pass that is being made, from 1; 0: none */

@@ -22,6 +22,7 @@
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/planner.h"
+#include "utils/backend_status.h"
 
 static planner_hook_type next_planner_hook = NULL;
 
@@ -165,6 +166,17 @@ finish(Plan *plan, int64 query)
 	finish(innerPlan(plan), query);
 }
 
+/*
+ * The query that sorts of this plan are counted under.  What a utility statement has planned, as DECLARE
+ * CURSOR (before PostgreSQL 17), CREATE TABLE AS or REFRESH MATERIALIZED VIEW, may have no identifier of its
+ * own.  Then it is that of the client's statement, which pg_stat_statements has.  0: there is none.
+ */
+static int64
+counted_under(const PlannedStmt *stmt)
+{
+	return stmt->queryId != 0 ? (int64) stmt->queryId : (int64) pgstat_get_my_query_id();
+}
+
 static PlannedStmt *
 finish_plan(Query *parse, const char *query_string, int cursor_options,
 			ParamListInfo params WS_PLANNER_PARAMETER)
@@ -189,8 +201,10 @@ finish_plan(Query *parse, const char *query_string, int cursor_options,
 	PG_END_TRY();
 	if (made_nodes)
 	{
-		finish(stmt->planTree, (int64) stmt->queryId);
-		finish_list(stmt->subplans, (int64) stmt->queryId);
+		int64		query = counted_under(stmt);
+
+		finish(stmt->planTree, query);
+		finish_list(stmt->subplans, query);
 	}
 	return stmt;
 }

@@ -16,6 +16,8 @@
 #include "guc.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
+#include "tcop/dest.h"
+#include "utils/backend_status.h"
 #include "utils/tuplesort.h"
 
 static ExecutorEnd_hook_type next_end_hook = NULL;
@@ -56,13 +58,26 @@ count_left(PlanState *node, void *arg)
 	return planstate_tree_walker(node, count_left, arg);
 }
 
+/*
+ * The query that a plan's sorts are counted under, as those of our nodes are (plan/finish.c); 0: none.  Not
+ * so of a cursor, which ends in another statement.
+ */
+static int64
+counted_under(const QueryDesc *desc)
+{
+	if (desc->plannedstmt->queryId == 0 && desc->dest != NULL &&
+		(desc->dest->mydest == DestIntoRel || desc->dest->mydest == DestTransientRel))
+		return (int64) pgstat_get_my_query_id();
+	return (int64) desc->plannedstmt->queryId;
+}
+
 /* Counts those of a plan whose execution ends. */
 static void
 count_plan(QueryDesc *desc)
 {
 	WsShared   *shared;
 	WsStatKey	key = {.database = MyDatabaseId, .role = GetUserId(),
-		.query = (int64) desc->plannedstmt->queryId};
+		.query = counted_under(desc)};
 	int64		counts[WS_COUNTS] = {0};
 
 	(void) count_left(desc->planstate, counts);

@@ -27,7 +27,7 @@
 #define WS_LEAST_NEED	((int64) 64 * 1024)
 
 /* One more whenever the shared memory, or a count, changes: builds that differ are not to share it. */
-#define WS_STAT_LAYOUT	4
+#define WS_STAT_LAYOUT	5
 
 /*
  * The figures that are not counted one by one are those of the moment after so many rows; or after so many

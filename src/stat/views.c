@@ -226,7 +226,8 @@ off_by(WsShared *shared, const WsStatKey *key)
 
 /*
  * Has the scan below come to where few rows pass its conditions?  Then it is going on, and nothing comes of
- * that; *silent is set to the microseconds for which it has.
+ * that; *silent is set to the microseconds for which it has.  If the inner side of a nested loop makes many
+ * of each row, it may be that which takes so long.
  */
 static bool
 has_thinned(const WsSlot *slot, TimestampTz now, double *silent)
@@ -235,6 +236,7 @@ has_thinned(const WsSlot *slot, TimestampTz now, double *silent)
 
 	*silent = (double) (now - f->looked_at);
 	return f->looked_at > 0 && f->share_read >= LEAST_SHARE && f->share_read < 1 && f->pass == 0 &&
+		f->rows_each <= 1 &&
 		*silent > SILENCE + SILENT * WS_LOOK_ROWS * (double) (f->looked_at - slot->first_row) /
 		(double) f->rows_in;
 }
@@ -253,6 +255,9 @@ rows_expected(const WsSlot *slot, TimestampTz now)
 		double		told = (double) f->rows_in / Min(f->share_read, 1);
 		double		least = Max(slot->expected, (double) f->rows_in);
 
+		/* what the rows of one row of the outer side make up for does not contradict the planner */
+		if (fabs(told - slot->expected) <= f->rows_each / Min(f->share_read, 1))
+			return least;
 		/* rows that pass may lie together: a planner that is not far off may know that */
 		if (least < slot->expected * JUST_MORE && least < told && least > told / 2)
 			told = sqrt(told * least);

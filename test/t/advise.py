@@ -386,6 +386,20 @@ def shapes():
     equal([(f['rows'], f['measured']) for f in found], [(0, True)], 'no rows')
 
 
+def many_times():
+    """A trial of a sort that was executed 100 times has the rows of one, and so the memory of its setting."""
+    cur = session(work_mem='4MB', enable_seqscan='off')
+    cur.execute("CREATE TABLE orders AS SELECT i % 100 AS c, md5(i::text) AS note, repeat('x', 80) AS pad"
+                ' FROM generate_series(1, 300000) i; CREATE INDEX ON orders (c); ANALYZE orders')
+    found = records(cur, "SELECT * FROM wiscsort.advise('SELECT c.c, s.* FROM generate_series(0, 99) c(c), LATERAL"
+                    " (SELECT * FROM orders o WHERE o.c = c.c ORDER BY o.note OFFSET 0) s', true)")
+    equal([row['rows'] for row in found], [3000], 'rows of one execution')
+    with open('/proc/%d/status' % cur.connection.info.backend_pid) as f:
+        peak = int(re.search(r'VmHWM:\s*(\d+) kB', f.read())[1])
+    check(peak < 105 * 1024, 'trials do not take the memory of many', '%d kB' % peak)
+    cur.execute('DROP TABLE orders')
+
+
 def projections():
     """What a WiscSort makes of its rows may need the query: subplans, values of an outer row."""
     cur = session(work_mem='1MB')
@@ -571,5 +585,5 @@ def end():
 
 
 if __name__ == '__main__':
-    common.run([start, forecasts, with_limits, other_stores, computed, long_keys, wide_rows, refusals, reading_only, rights, lists, other_operators, shapes, projections, recommendations,
+    common.run([start, forecasts, with_limits, other_stores, computed, long_keys, wide_rows, refusals, reading_only, rights, lists, other_operators, shapes, many_times, projections, recommendations,
                 limited, why, option, end])

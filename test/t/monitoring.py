@@ -99,6 +99,31 @@ def every_order():
         check(not cluster.crashed(), 'no crash', cluster.log()[-3000:])
 
 
+def utility():
+    """Sorts of what has no query identifier of its own are found under the client's statement, by whomever."""
+    cluster = server(('pg_stat_statements', 'wiscsort'))
+    if cluster is None:
+        return
+    with cluster:
+        tables(common.core(cluster))
+        cur = common.session(cluster, work_mem='64kB')
+        cursor = 'BEGIN; DECLARE c CURSOR FOR %s; FETCH 3 FROM c; COMMIT' % BY_KEY
+        statements = (cursor, 'CREATE TABLE copy AS ' + BY_KEY, 'CREATE MATERIALIZED VIEW view AS ' + BY_KEY,
+                      'REFRESH MATERIALIZED VIEW view')
+        for enable, counted in (('on', 'sorts + aborted'), ('off', 'left_to_core')):
+            cur.execute('DROP TABLE IF EXISTS copy; DROP MATERIALIZED VIEW IF EXISTS view; SET wiscsort.enable = ' + enable)
+            for sql in statements:
+                cur.execute('SELECT wiscsort.stat_reset(), pg_stat_statements_reset()')
+                for part in sql.split('; '):
+                    cur.execute(part)
+                found = rows(cur, 'SELECT query_id IS NOT NULL, count(*), count(DISTINCT queryid) FROM wiscsort.stat s'
+                                  ' LEFT JOIN pg_stat_statements p ON p.queryid = query_id AND p.userid = s.userid'
+                                  ' AND p.dbid = datid WHERE %s > 0 GROUP BY 1' % counted)
+                # PostgreSQL's own sort of a cursor is counted when that ends, which may be in another statement
+                none = sql == cursor and enable == 'off' and cur.connection.server_version < 170000
+                equal(found, [(False, 1, 0) if none else (True, 1, 1)], 'WiscSort %s: %s' % (enable, sql))
+
+
 def input_output():
     """What pg_stat_database, pg_stat_statements and (from 16 on) pg_stat_io count of a sort."""
     with common.server(track_io_timing='on', shared_buffers='1MB') as cluster:
@@ -256,4 +281,4 @@ def exporter(cluster, file):
 
 
 if __name__ == '__main__':
-    common.run([every_order, input_output, exporter_file])
+    common.run([every_order, utility, input_output, exporter_file])

@@ -1,0 +1,56 @@
+#!/usr/bin/python3
+"""wiscsort.progress where each row of a small outer side gives many rows: how many are expected.  (test/t/stat.py
+has the rest of the view.)"""
+
+import threading
+import time
+
+import common
+from common import check, equal, error, healthy, rows, skip, value
+
+# Each of ten rows, in one block, gives 8000.
+WAITS = ('SELECT n, i, x FROM (SELECT n, i, CASE WHEN n = %d AND i = %d THEN pg_advisory_xact_lock(1)::text END AS x'
+         ' FROM %s OFFSET 0) s ORDER BY hashint8(i)')
+RIGHT = 'ten, LATERAL (SELECT i + 0 * n AS i FROM generate_series(1, 8000) i OFFSET 0) l'
+WRONG = 'ten, generate_series(1, many) i'
+PROJECTED = '(SELECT n, generate_series(1, 8000) i FROM ten OFFSET 0) p'
+
+
+def expected(cur, other, sql, came):
+    """How many rows are expected when so many have come, and none for half a second."""
+    value(other, 'SELECT pg_advisory_lock(1)')
+    outcome = []
+    thread = threading.Thread(target=lambda: outcome.append(error(cur, sql)[0]))
+    thread.start()
+    for _ in range(600):
+        if rows(other, 'SELECT 1 FROM wiscsort.progress WHERE rows_in = %d' % came):
+            break
+        time.sleep(0.02)
+    time.sleep(0.5)
+    found = rows(other, 'SELECT rows_in, rows_expected FROM wiscsort.progress')
+    value(other, 'SELECT pg_advisory_unlock(1)')
+    thread.join()
+    equal((outcome, [row[0] for row in found]), ([None], [came]), 'a sort that waits, and ends')
+    return found[0][1] if found else None
+
+
+def outer():
+    if common.options.core:
+        return skip('progress', "PostgreSQL's own sort has none")
+    with common.server(preload=False, shared_preload_libraries='wiscsort', jit='off') as cluster:
+        cur, other = common.session(cluster, work_mem='64MB'), common.session(cluster)
+        cur.execute('CREATE EXTENSION IF NOT EXISTS wiscsort')
+        cur.execute('CREATE TABLE ten AS SELECT n, 8000 AS many FROM generate_series(1, 10) n')
+        cur.execute('ANALYZE ten')
+        for name, n, i, source, least, most in (('the planner is right', 1, 5000, RIGHT, 80000, 80000),
+                                                ('the planner is right', 7, 7000, RIGHT, 80000, 80000),
+                                                ('rows are projected', 2, 7000, PROJECTED, 80000, 80000),
+                                                ('the planner is wrong', 8, 4500, WRONG, 70000, 90000)):
+            came = 8000 * (n - 1) + i - 1
+            found = expected(cur, other, WAITS % (n, i, source), came)
+            check(found is not None and least <= found <= most, '%s, when %d of 80000 rows have come' % (name, came), found)
+        healthy(cluster, 'progress')
+
+
+if __name__ == '__main__':
+    common.run([outer])
