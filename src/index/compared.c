@@ -174,20 +174,31 @@ settle_equal(Ties *t, WsEntry *group, Size n)
 		ws_settle_by_comparator(&inner, group, n);
 }
 
-/* Have all rows of a group the same bytes in the column that is told next? */
+/* Have two rows the same bytes in the column that is told next?  The first one is in a slot already. */
+static bool
+same_in_column(Ties *t, const WsKeySlot *first, WsEntry entry)
+{
+	const WsKeyColumn *col = &t->spec->cols[t->told];
+	const WsKeySlot *key = fetch(t, ws_entry_pointer(entry), 1);
+	int			att = col->attno - 1;
+
+	return key->isnull[att] == first->isnull[att] &&
+		(key->isnull[att] || ws_same_value(col, first->values[att], key->values[att]));
+}
+
+/* Have all rows of a group?  The last one tells mostly, if not. */
 static bool
 all_same(Ties *t, const WsEntry *group, Size n)
 {
-	const WsKeyColumn *col = &t->spec->cols[t->told];
-	int			att = col->attno - 1;
 	const WsKeySlot *first = fetch(t, ws_entry_pointer(group[0]), 0);
 
-	for (Size i = 1; i < n; i++)
+	if (!same_in_column(t, first, group[n - 1]))
+		return false;
+	for (Size i = 1; i + 1 < n; i++)
 	{
-		const WsKeySlot *key = fetch(t, ws_entry_pointer(group[i]), 1);
-
-		if (key->isnull[att] != first->isnull[att] ||
-			(!key->isnull[att] && !ws_same_value(col, first->values[att], key->values[att])))
+		if (i + WS_TIES_AHEAD < n)
+			t->rows->prefetch(t->rows->store, ws_entry_pointer(group[i + WS_TIES_AHEAD]));
+		if (!same_in_column(t, first, group[i]))
 			return false;
 		CHECK_FOR_INTERRUPTS();
 	}

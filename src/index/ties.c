@@ -97,19 +97,46 @@ settle_by_digit(Ties *t, WsEntry *group, Size n, int digits)
 		group[i] = ws_entry_make(common, ws_entry_pointer(group[i]));
 }
 
-/* Orders a small group by the next bytes of its keys, and by its rows where that is not enough.  Does it? */
+/* Orders rows whose windows are the same: by a value at which these end, or by their rows. */
+static void
+settle_beyond_windows(Ties *t, WsEntry *group, Size n)
+{
+	uint8		window[WS_WINDOW];
+	WsKeySlot  *key;
+	Size		certain = WS_WINDOW;
+
+	if (n > FEW_ROWS)
+	{
+		key = fetch(t, ws_entry_pointer(group[0]), 0);
+		(void) ws_key_told_bytes(t->spec, key->values, key->isnull, t->reach, WS_WINDOW, window, &certain);
+	}
+	if (certain == WS_WINDOW)
+		ws_compare_rows(t, group, n);
+	else
+	{
+		t->told = ws_key_compared_column(t->spec, key->values, key->isnull);
+		if (!ws_settle_same(t, group, n))
+			ws_settle_by_comparator(t, group, n);
+	}
+}
+
+/* Orders a small group by the next bytes of its keys, and by what is behind, unless they tell too little. */
 static bool
 settle_by_windows(Ties *t, WsEntry *group, Size n)
 {
 	WsDigit		d = {.spec = t->spec, .rows = t->rows, .slot = t->slot[0], .reach = t->reach};
+	int			told = t->told;
+	bool		goes_on[WS_WINDOWED];
 	Size		start = 0;
 
 	if (!ws_sort_by_windows(&d, t->windows, group, n))
 		return false;
+	memcpy(goes_on, t->windows->goes_on, n * sizeof(bool));
 	for (Size i = 1; i <= n; i++)
-		if (i == n || !t->windows->goes_on[i])
+		if (i == n || !goes_on[i])
 		{
-			ws_compare_rows(t, group + start, i - start);
+			settle_beyond_windows(t, group + start, i - start);
+			t->told = told;
 			start = i;
 		}
 	return true;

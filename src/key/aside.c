@@ -98,7 +98,8 @@ ws_learn_tell_apart(const WsLearning *l, int ncols)
 {
 	const WsKeyColumn *cols = l->spec->cols;
 	WsKeySlot  *slot = l->rows->make_slot(l->rows->store);
-	WsEntry    *entries = (WsEntry *) TYPEALIGN(64, palloc(l->n * sizeof(WsEntry) + 64));
+	void	   *memory = palloc(l->n * sizeof(WsEntry) + 64);
+	WsEntry    *entries = (WsEntry *) TYPEALIGN(64, memory);
 	Size		same = 0;
 
 	for (Size i = 0; i < l->n; i++)
@@ -115,6 +116,7 @@ ws_learn_tell_apart(const WsLearning *l, int ncols)
 	l->sort(entries, l->n, l->vectorised);
 	for (Size i = 1; i < l->n; i++)
 		same += ws_entry_same_prefix(entries[i - 1], entries[i]);
+	pfree(memory);
 	return 2.0 * same * Max(l->expected, l->n) <= (double) l->n * l->n;
 }
 

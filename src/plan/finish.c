@@ -168,7 +168,7 @@ finish(Plan *plan, int64 query)
 
 /*
  * The query that sorts of this plan are counted under.  What a utility statement has planned, as DECLARE
- * CURSOR (before PostgreSQL 17), CREATE TABLE AS or REFRESH MATERIALIZED VIEW, may have no identifier of its
+ * CURSOR (before PostgreSQL 18), CREATE TABLE AS or REFRESH MATERIALIZED VIEW, may have no identifier of its
  * own.  Then it is that of the client's statement, which pg_stat_statements has.  0: there is none.
  */
 static int64

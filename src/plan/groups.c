@@ -58,22 +58,54 @@ is_unknown(PlannerInfo *root, Node *expr, double *values)
 	return unknown && !IsA(expr, Var);
 }
 
-/* Rows of a base relation before any condition; those of a partitioned table as it was analysed, or 0. */
+/*
+ * Rows of a base relation before any condition: of those that inherit from it, and of a partitioned table as
+ * it was analysed; 0 if that has not been done.
+ */
 static double
 all_rows(PlannerInfo *root, const RelOptInfo *rel)
 {
 	const RangeTblEntry *rte = root->simple_rte_array[rel->relid];
 	HeapTuple	tuple;
-	double		rows;
+	double		rows = 0;
+	ListCell   *lc;
 
+	if (!rte->inh)
+		return rel->tuples;
 	if (rte->rtekind != RTE_RELATION || rte->relkind != RELKIND_PARTITIONED_TABLE)
-		return rte->inh ? 0 : rel->tuples;
+	{
+		foreach(lc, root->append_rel_list)
+		{
+			const AppendRelInfo *member = lfirst_node(AppendRelInfo, lc);
+			const RelOptInfo *child = root->simple_rel_array[member->child_relid];
+
+			if (member->parent_relid == rel->relid && child != NULL)
+				rows += Max(child->tuples, child->rows);
+		}
+		return rows;
+	}
 	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(rte->relid));
 	if (!HeapTupleIsValid(tuple))
 		return 0;
 	rows = ((Form_pg_class) GETSTRUCT(tuple))->reltuples;
 	ReleaseSysCache(tuple);
 	return Max(rows, 0);
+}
+
+/* Is a column among these?  Above an outer join it may have other marks than below (PostgreSQL 16). */
+static bool
+has_column(const List *vars, const Var *column)
+{
+	ListCell   *lc;
+
+	foreach(lc, vars)
+	{
+		const Var  *var = lfirst_node(Var, lc);
+
+		if (var->varno == column->varno && var->varattno == column->varattno)
+			return true;
+	}
+	return false;
 }
 
 /*
@@ -103,7 +135,7 @@ is_of_chosen_rows(PlannerInfo *root, Node *expr)
 		List	   *vars = pull_var_clause((Node *) lfirst_node(RestrictInfo, lc)->clause,
 										   PVC_RECURSE_PLACEHOLDERS);
 
-		if (vars != NIL && !list_member(vars, expr))
+		if (vars != NIL && !has_column(vars, (Var *) expr))
 			return true;
 	}
 	return false;
@@ -197,8 +229,10 @@ ws_is_union_of_few(PlannerInfo *root)
 	double		most = 1;
 	ListCell   *lc;
 
-	if (root->parent_root == NULL || root->parent_root->parse->setOperations == NULL ||
-		root->query_pathkeys == NIL || !enable_hashagg)
+	const SetOperationStmt *op = root->parent_root == NULL ? NULL :
+		(const SetOperationStmt *) root->parent_root->parse->setOperations;
+
+	if (op == NULL || op->op != SETOP_UNION || op->all || root->query_pathkeys == NIL || !enable_hashagg)
 		return false;
 	for (int i = 0; i < (int) lengthof(orders); i++)
 		if (orders[i] == root->query_pathkeys)
@@ -208,9 +242,8 @@ ws_is_union_of_few(PlannerInfo *root)
 		Node	   *expr = (Node *) lfirst_node(TargetEntry, lc)->expr;
 		double		values;
 
-		if (is_unknown(root, expr, &values))
-			return true;
-		most *= values;
+		if (!is_unknown(root, expr, &values))
+			most *= values;
 		bytes += get_typavgwidth(exprType(expr), exprTypmod(expr));
 	}
 	return most * bytes <= get_hash_memory_limit();

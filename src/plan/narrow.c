@@ -12,6 +12,7 @@
  */
 #include "plan/plan.h"
 
+#include "access/detoast.h"
 #include "access/relation.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_language.h"
@@ -195,16 +196,28 @@ toast_blocks(const RangeTblEntry *rte)
 	return blocks;
 }
 
-/* Is something of the result made of columns that may be in a TOAST table which is larger than its table? */
+/* May values of a column be in a TOAST table, where a pointer is in their place?  Then it is no narrower. */
 static bool
-reads_toast(PlannerInfo *root, const RelOptInfo *rel)
+may_be_toasted(const RelOptInfo *rel, const Var *var)
+{
+	int32		width = var->varattno > 0 ? rel->attr_widths[var->varattno - rel->min_attr] : 0;
+	char		storage = get_typstorage(var->vartype);
+
+	return get_typlen(var->vartype) == -1 &&
+		(storage == TYPSTORAGE_EXTENDED || storage == TYPSTORAGE_EXTERNAL) &&
+		(width == 0 || width >= (int32) TOAST_POINTER_SIZE);
+}
+
+/* Is something made of columns of `rel` that may be in a TOAST table that is larger than the table? */
+static bool
+reads_toast(PlannerInfo *root, const RelOptInfo *rel, List *exprs)
 {
 	Relids		relids = rel->top_parent_relids != NULL ? rel->top_parent_relids : rel->relids;
 	ListCell   *lc;
 
-	foreach(lc, root->processed_tlist)
+	foreach(lc, exprs)
 	{
-		Node	   *expr = (Node *) lfirst_node(TargetEntry, lc)->expr;
+		Node	   *expr = lfirst(lc);
 		ListCell   *lc2;
 
 		if (IsA(expr, Var))
@@ -214,26 +227,54 @@ reads_toast(PlannerInfo *root, const RelOptInfo *rel)
 		{
 			Var		   *var = lfirst_node(Var, lc2);
 
-			if (bms_is_member(var->varno, relids) && get_typlen(var->vartype) == -1)
+			if (bms_is_member(var->varno, relids) &&
+				may_be_toasted(root->simple_rel_array[var->varno], var))
 				return toast_blocks(planner_rt_fetch(rel->relid, root)) > rel->pages;
 		}
 	}
 	return false;
 }
 
+/* Adds what the aggregates in an expression take. */
+static bool
+add_taken(Node *node, List **exprs)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Aggref))
+	{
+		ListCell   *lc;
+
+		foreach(lc, ((Aggref *) node)->args)
+			*exprs = lappend(*exprs, lfirst_node(TargetEntry, lc)->expr);
+		if (((Aggref *) node)->aggfilter != NULL)
+			*exprs = lappend(*exprs, ((Aggref *) node)->aggfilter);
+		return false;
+	}
+	return expression_tree_walker(node, add_taken, exprs);
+}
+
 /*
  * Are columns of the result, or what aggregates take, looked up, by core in the order in which `rel` is
- * scanned?  With a hash table it is so, too.  (A sum of four rows by an index, for each of 1 M rows: core /
- * WiscSort in the order of the result 0.39.)
+ * scanned?  With a hash table it is so, too.  (A sum of four rows by an index, for each of 1 M rows: core
+ * / WiscSort in the order of the result 0.39.)  `early`: the query ends after few rows.  Where it may end
+ * early, core looks up after its sort, but cheap functions come before it all the same.
  */
 bool
-ws_made_in_scan_order(PlannerInfo *root, const RelOptInfo *rel)
+ws_made_in_scan_order(PlannerInfo *root, const RelOptInfo *rel, bool early)
 {
 	const Query *q = root->parse;
+	List	   *exprs = NIL;
+	ListCell   *lc;
 
-	if (root->query_pathkeys == NIL || ws_debug_force || ws_record_store == WS_STORE_HEAP ||
-		root->tuple_fraction > 0 || q->hasTargetSRFs || q->hasWindowFuncs || q->limitCount != NULL ||
-		q->setOperations != NULL || q->commandType != CMD_SELECT)
+	if (root->query_pathkeys == NIL || ws_debug_force || ws_record_store == WS_STORE_HEAP || early ||
+		q->hasTargetSRFs || q->hasWindowFuncs || q->setOperations != NULL || q->commandType != CMD_SELECT)
 		return false;
-	return looks_up((Node *) root->processed_tlist, NULL) || reads_toast(root, rel);
+	if (q->groupClause != NIL || q->hasAggs)
+		(void) add_taken((Node *) root->processed_tlist, &exprs);
+	else
+		foreach(lc, root->processed_tlist)
+			exprs = lappend(exprs, lfirst_node(TargetEntry, lc)->expr);
+	return (root->tuple_fraction <= 0 && q->limitCount == NULL && looks_up((Node *) exprs, NULL)) ||
+		reads_toast(root, rel, exprs);
 }

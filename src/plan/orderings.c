@@ -15,6 +15,7 @@
 #include "executor/hashjoin.h"
 #include "miscadmin.h"
 #include "optimizer/cost.h"
+#include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 
 /* More orderings than that, and planning costs more than it can gain. */
@@ -212,16 +213,18 @@ may_fan_out(PlannerInfo *root, const RelOptInfo *rel)
 }
 
 /*
- * Does a LIMIT end the query after few of the rows of `rel`?  One that is not known yet does, as PostgreSQL
- * has it.  A cursor does not: most are read to their end.
+ * Does a LIMIT end the query after few of the rows of `rel`, or of all partitions with it?  One that is not
+ * known yet does, as PostgreSQL has it.  A cursor does not: most are read to their end.
  */
 static bool
-ends_early(const PlannerInfo *root, const RelOptInfo *rel)
+ends_early(PlannerInfo *root, const RelOptInfo *rel)
 {
 	const Node *limit = root->parse->limitCount;
 
 	if (limit != NULL && IsA(limit, Const) && ((const Const *) limit)->constisnull)
 		limit = NULL;
+	if (rel->top_parent_relids != NULL)
+		rel = find_base_rel(root, bms_singleton_member(rel->top_parent_relids));
 	if (root->tuple_fraction >= 1)
 		return root->tuple_fraction <= FEW * rel->rows;
 	return root->tuple_fraction > 0 && limit != NULL;
@@ -273,7 +276,7 @@ ws_useful_orderings(PlannerInfo *root, RelOptInfo *rel, bool parallel)
 			if (pathkeys_contained_in(grouping, own[i]))
 				own[i] = NIL;
 	}
-	if (ws_limit_may_starve(root, rel) || ws_made_in_scan_order(root, rel) ||
+	if (ws_limit_may_starve(root, rel) || ws_made_in_scan_order(root, rel, ends_early(root, rel)) ||
 		(!ws_debug_force && ws_is_union_of_few(root)))
 		for (int i = 0; i < (int) lengthof(own); i++)
 			if (own[i] == root->query_pathkeys)

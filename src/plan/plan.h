@@ -70,7 +70,7 @@ extern bool ws_is_union_of_few(PlannerInfo *root);
 
 /* ---- narrow.c ---- */
 extern double ws_sorted_width(PlannerInfo *root);
-extern bool ws_made_in_scan_order(PlannerInfo *root, const RelOptInfo *rel);
+extern bool ws_made_in_scan_order(PlannerInfo *root, const RelOptInfo *rel, bool early);
 extern bool ws_narrower_when_sorted(PlannerInfo *root, const RelOptInfo *rel);
 
 /* ---- workers.c ---- */

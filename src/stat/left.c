@@ -16,8 +16,10 @@
 #include "guc.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
-#include "tcop/dest.h"
+#include "nodes/parsenodes.h"
+#include "tcop/pquery.h"
 #include "utils/backend_status.h"
+#include "utils/portal.h"
 #include "utils/tuplesort.h"
 
 static ExecutorEnd_hook_type next_end_hook = NULL;
@@ -58,6 +60,19 @@ count_left(PlanState *node, void *arg)
 	return planstate_tree_walker(node, count_left, arg);
 }
 
+/* Does the client's statement put rows into a table that it makes or fills?  Then plans end with it. */
+static bool
+makes_table(void)
+{
+	const PlannedStmt *stmt;
+
+	if (ActivePortal == NULL || list_length(ActivePortal->stmts) != 1)
+		return false;
+	stmt = linitial_node(PlannedStmt, ActivePortal->stmts);
+	return stmt->utilityStmt != NULL &&
+		(IsA(stmt->utilityStmt, CreateTableAsStmt) || IsA(stmt->utilityStmt, RefreshMatViewStmt));
+}
+
 /*
  * The query that a plan's sorts are counted under, as those of our nodes are (plan/finish.c); 0: none.  Not
  * so of a cursor, which ends in another statement.
@@ -65,8 +80,7 @@ count_left(PlanState *node, void *arg)
 static int64
 counted_under(const QueryDesc *desc)
 {
-	if (desc->plannedstmt->queryId == 0 && desc->dest != NULL &&
-		(desc->dest->mydest == DestIntoRel || desc->dest->mydest == DestTransientRel))
+	if (desc->plannedstmt->queryId == 0 && makes_table())
 		return (int64) pgstat_get_my_query_id();
 	return (int64) desc->plannedstmt->queryId;
 }

@@ -138,9 +138,10 @@ FILE = 'plan/narrow.c'
 fault('rows are never narrower', FILE, 'return ws_sorted_width(root) <= NARROW * rel->reltarget->width;',
       'return false;', 'sql:plans')
 fault('results are looked up in their own order', FILE,
-      'return looks_up((Node *) root->processed_tlist, NULL) || reads_toast(root, rel);', 'return false;',
-      'sql:plans')
-fault('conditions choose no rows', 'plan/groups.c', 'if (vars != NIL && !list_member(vars, expr))', 'if (false)',
+      'return (root->tuple_fraction <= 0 && q->limitCount == NULL && looks_up((Node *) exprs, NULL)) ||',
+      'return', 'sql:plans')
+fault('toasted values are read in the order of the result', FILE, 'reads_toast(root, rel, exprs);', 'false;', 'sql:plans')
+fault('conditions choose no rows', 'plan/groups.c', 'if (vars != NIL && !has_column(vars, (Var *) expr))', 'if (false)',
       'sql:plans')
 fault('a cursor ends early', 'plan/orderings.c', 'return root->tuple_fraction > 0 && limit != NULL;',
       'return root->tuple_fraction > 0;', 'sql:plans')

@@ -431,15 +431,30 @@ SELECT * FROM wtest.plan('SELECT s.id, c.name FROM wtest.slim s JOIN wtest.colou
 SELECT * FROM wtest.plan('SELECT s.id, (SELECT c.name FROM wtest.colours c WHERE c.id = s.id % 300 + 1) FROM wtest.slim s ORDER BY s.k');
 SELECT * FROM wtest.plan('SELECT s.id, (SELECT max(c.name) FROM wtest.colours c) FROM wtest.slim s ORDER BY s.k');
 CREATE FUNCTION wtest.colour(n int) RETURNS text STABLE LANGUAGE plpgsql AS 'BEGIN RETURN (SELECT name FROM wtest.colours WHERE id = n); END';
-SELECT * FROM wtest.plan('SELECT s.id, wtest.colour(s.id % 300 + 1) FROM wtest.slim s ORDER BY s.k');
+CREATE FUNCTION wtest.below_sort(query text, expression text) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE line text;
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (VERBOSE, COSTS OFF) ' || query LOOP
+		IF line LIKE '% Output: %(' || expression || '%' THEN RETURN true; END IF;
+	END LOOP;
+	RETURN false;
+END $$;
+SELECT wtest.below_sort('SELECT s.id, wtest.colour(s.id % 300 + 1) FROM wtest.slim s ORDER BY s.k', 'wtest.colour('),
+       wtest.below_sort('SELECT s.id, upper(s.pad) FROM wtest.slim s ORDER BY s.k', 'upper(') AS not_looked_up;
 CREATE TABLE wtest.papers AS SELECT i AS id, hashint4(i) AS k, (SELECT string_agg(md5((i * 100 + j)::text), '') FROM generate_series(1, 80) j) AS body FROM generate_series(1, 6000) i;
 ANALYZE wtest.papers;
 SELECT 1024 * wtest.property('ANALYZE, COSTS OFF, TIMING OFF', 'SELECT id, body || 1 FROM wtest.papers ORDER BY k', 'Disk')::bigint > 10000000 AS made;
+SELECT wtest.below_sort('SELECT id, lower(body) FROM wtest.papers ORDER BY k', 'lower('),
+       wtest.below_sort('SELECT id, lower(body) FROM wtest.papers ORDER BY k LIMIT 5000', 'lower(') AS most,
+       wtest.below_sort('SELECT id, k + 1, body FROM wtest.papers ORDER BY k', '(papers.k + 1') AS narrow;
 SELECT wtest.compare('SELECT id, body || 1 FROM wtest.papers ORDER BY k');
 SELECT wtest.compare('SELECT s.id, (SELECT c.name FROM wtest.colours c WHERE c.id = s.id % 300 + 1) FROM wtest.slim s ORDER BY s.k, s.id');
 
 -- Nor does a UNION of few different rows sort its members (PostgreSQL 17 and later ask for that).
+CREATE TABLE wtest.shown AS SELECT i % 300 AS did FROM generate_series(1, 30000) i;
+ANALYZE wtest.shown;
 SELECT bool_or(line ~ 'Merge Append') FROM wtest.plan('SELECT id % 5, pad IS NULL FROM wtest.slim UNION SELECT id, false FROM wtest.colours') line;
+SELECT bool_or(line ~ 'Merge Append') FROM wtest.plan('SELECT did FROM wtest.shown UNION SELECT id FROM wtest.colours') line;
 SELECT wtest.compare('SELECT id % 5 FROM wtest.slim UNION SELECT id FROM wtest.colours ORDER BY 1');
 
 -- Groups of rows that a condition on another column chooses may be far fewer than expected.
@@ -447,6 +462,14 @@ CREATE TABLE wtest.visits AS SELECT i AS id, hashint8extended(i / 50, 7) AS visi
 ANALYZE wtest.visits;
 SELECT * FROM wtest.plan('SELECT visit, count(*) FROM wtest.visits WHERE id >= 400000 GROUP BY visit') LIMIT 1;
 SELECT * FROM wtest.plan('SELECT visit, count(*) FROM wtest.visits WHERE pad LIKE ''x%'' GROUP BY visit') LIMIT 1;
+SELECT * FROM wtest.plan('SELECT visit, count(*) FROM wtest.visits WHERE visit > 0 GROUP BY visit') LIMIT 1;
+CREATE TABLE wtest.monthly (LIKE wtest.visits) PARTITION BY RANGE (id);
+CREATE TABLE wtest.monthly_1 PARTITION OF wtest.monthly FOR VALUES FROM (0) TO (300000);
+CREATE TABLE wtest.monthly_2 PARTITION OF wtest.monthly FOR VALUES FROM (300000) TO (700000);
+INSERT INTO wtest.monthly SELECT * FROM wtest.visits;
+ANALYZE wtest.monthly;
+SELECT * FROM wtest.plan('SELECT visit, count(*) FROM wtest.monthly WHERE id < 300000 GROUP BY visit') LIMIT 1;
+SELECT * FROM wtest.plan('SELECT visit, count(*) FROM wtest.monthly WHERE id > 0 GROUP BY visit') LIMIT 1;
 
 -- Under a LIMIT above a join the table is sorted before it, unless conditions on others may drop the first rows.
 CREATE TABLE wtest.names AS SELECT i AS id, i > 500 AS active FROM generate_series(1, 1000) i;

@@ -120,7 +120,7 @@ def utility():
                                   ' LEFT JOIN pg_stat_statements p ON p.queryid = query_id AND p.userid = s.userid'
                                   ' AND p.dbid = datid WHERE %s > 0 GROUP BY 1' % counted)
                 # PostgreSQL's own sort of a cursor is counted when that ends, which may be in another statement
-                none = sql == cursor and enable == 'off' and cur.connection.server_version < 170000
+                none = sql == cursor and enable == 'off' and cur.connection.server_version < 180000
                 equal(found, [(False, 1, 0) if none else (True, 1, 1)], 'WiscSort %s: %s' % (enable, sql))
 
 

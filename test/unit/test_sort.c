@@ -521,9 +521,9 @@ main(void)
 		{
 			if (kind >= FAKE_COMPARATOR)
 				every_number(kind, 64 * 1024, 1400, 1, 0);
-			/* of longer rows, fewer find room than tell that they come in order */
-			if (kind != FAKE_LONG && kind != FAKE_STRANGERS && kind != FAKE_FAR)
-				every_number(kind, 24 * 1024, 500, 0, 0);
+			/* so many rows are to find room as tell that they come in order */
+			if (kind != FAKE_LONG)
+				every_number(kind, (kind == FAKE_STRANGERS || kind == FAKE_FAR ? 32 : 24) * 1024, 500, 0, 0);
 			every_number(kind, 24 * 1024, 500, 0, 70);
 		}
 	for (large.threads = 0; large.threads < 2; large.threads++)
