@@ -97,11 +97,26 @@ most_bytes(PlannerInfo *root, Expr *expr)
 	return set_pathtarget_cost_width(root, columns)->width;
 }
 
-/* The width of the rows that core's sort of a level takes, at most: for windows, or of what it returns. */
+/* Is a column of the result made of columns after the sort only?  Windows and groups need some before. */
+static bool
+made_afterwards(const PlannerInfo *root, const TargetEntry *item)
+{
+	const Query *q = root->parse;
+
+	if (q->groupClause != NIL)
+		return get_sortgroupref_clause_noerr(item->ressortgroupref, q->groupClause) == NULL;
+	return q->hasWindowFuncs && !orders_windows(root, item);
+}
+
+/*
+ * The width of the rows that core's sort of a level takes, at most: for its groups, or else for windows, or
+ * of what it returns.
+ */
 double
 ws_sorted_width(PlannerInfo *root)
 {
 	PathTarget *target = create_empty_pathtarget();
+	int			columns = PVC_RECURSE_AGGREGATES | PVC_RECURSE_WINDOWFUNCS | PVC_INCLUDE_PLACEHOLDERS;
 	double		more = 0;
 	ListCell   *lc;
 
@@ -109,23 +124,39 @@ ws_sorted_width(PlannerInfo *root)
 	{
 		TargetEntry *item = lfirst_node(TargetEntry, lc);
 
-		if (root->parse->hasWindowFuncs && !orders_windows(root, item))
-			add_new_columns_to_pathtarget(target, pull_var_clause((Node *) item->expr,
-																  PVC_RECURSE_WINDOWFUNCS |
-																  PVC_INCLUDE_PLACEHOLDERS));
+		if (made_afterwards(root, item))
+			add_new_columns_to_pathtarget(target, pull_var_clause((Node *) item->expr, columns));
 		else
 		{
 			add_new_column_to_pathtarget(target, item->expr);
 			more += most_bytes(root, item->expr);
 		}
 	}
+	add_new_columns_to_pathtarget(target, pull_var_clause(root->parse->havingQual, columns));
 	return set_pathtarget_cost_width(root, target)->width + more;
 }
 
+/* The width of the keys that a sorted path of a relation carries beside its columns. */
+static double
+key_width(PlannerInfo *root)
+{
+	PathTarget *keys = create_empty_pathtarget();
+	ListCell   *lc;
+
+	foreach(lc, root->query_pathkeys)
+	{
+		EquivalenceClass *ec = lfirst_node(PathKey, lc)->pk_eclass;
+		Expr	   *expr = linitial_node(EquivalenceMember, ec->ec_members)->em_expr;
+
+		if (!IsA(expr, Var))
+			add_new_column_to_pathtarget(keys, expr);
+	}
+	return set_pathtarget_cost_width(root, keys)->width;
+}
+
 /*
- * Are the rows of `rel`, the only relation of its level, narrower when they are sorted?  Groups
- * are made of columns as they are, and under a LIMIT core makes dear columns of few rows alone.  Who wants
- * rows to stay in their table gets that.
+ * Are the rows of `rel`, the only relation of its level, narrower when core sorts them?  Under a LIMIT core
+ * makes dear columns of few rows alone.  Who wants rows to stay in their table gets that.
  */
 bool
 ws_narrower_when_sorted(PlannerInfo *root, const RelOptInfo *rel)
@@ -134,10 +165,10 @@ ws_narrower_when_sorted(PlannerInfo *root, const RelOptInfo *rel)
 
 	if (root->query_pathkeys == NIL || ws_debug_force || ws_record_store == WS_STORE_HEAP ||
 		bms_membership(root->all_baserels) != BMS_SINGLETON ||
-		q->groupClause != NIL || q->groupingSets != NIL || q->hasAggs || q->havingQual != NULL ||
-		q->hasTargetSRFs || q->limitCount != NULL || q->setOperations != NULL || q->commandType != CMD_SELECT)
+		(q->hasAggs && q->groupClause == NIL) || q->hasTargetSRFs || q->limitCount != NULL ||
+		q->setOperations != NULL || q->commandType != CMD_SELECT)
 		return false;
-	return ws_sorted_width(root) <= NARROW * rel->reltarget->width;
+	return ws_sorted_width(root) <= NARROW * (rel->reltarget->width + key_width(root));
 }
 
 /* May a function read tables?  So may those that are stable, and not PostgreSQL's own. */

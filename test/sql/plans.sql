@@ -448,6 +448,11 @@ SELECT wtest.below_sort('SELECT id, lower(body) FROM wtest.papers ORDER BY k', '
        wtest.below_sort('SELECT id, lower(body) FROM wtest.papers ORDER BY k LIMIT 5000', 'lower(') AS most,
        wtest.below_sort('SELECT id, k + 1, body FROM wtest.papers ORDER BY k', '(papers.k + 1') AS narrow;
 SELECT wtest.compare('SELECT id, body || 1 FROM wtest.papers ORDER BY k');
+-- Groups by a part of a wide column are made of rows without it, unless an aggregate takes it.
+SELECT wtest.sorted_bytes('SELECT left(body, 9), count(DISTINCT id) FROM wtest.bodies GROUP BY 1') < 2000000 AS narrow,
+       wtest.sorted_bytes('SELECT left(body, 9), id, count(*) FROM wtest.bodies GROUP BY ROLLUP (1, 2)') < 2000000 AS sets,
+       wtest.sorted_bytes('SELECT left(body, 9), count(DISTINCT id) FROM wtest.bodies GROUP BY 1 HAVING max(body) > ''8''') > 5000000 AS wide;
+SELECT wtest.compare('SELECT left(body, 9), count(DISTINCT id) FROM wtest.bodies GROUP BY 1 ORDER BY 1');
 SELECT wtest.compare('SELECT s.id, (SELECT c.name FROM wtest.colours c WHERE c.id = s.id % 300 + 1) FROM wtest.slim s ORDER BY s.k, s.id');
 
 -- Nor does a UNION of few different rows sort its members (PostgreSQL 17 and later ask for that).
