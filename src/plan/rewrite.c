@@ -71,6 +71,8 @@ better_sort(Rewrite *rw, SortPath *sort, bool for_groups, double bound)
 		refusal = ws_comparison_refusal(rw->root, sort->path.pathkeys, input->rows);
 	if (refusal == NULL)
 		refusal = ws_spool_refusal(rw->root, input, sort->path.pathkeys, bound);
+	if (refusal == NULL)
+		refusal = ws_members_refusal(input, sort->path.pathkeys);
 	if (refusal != NULL)
 	{
 		ws_note_left(refusal, input->rows, sort->path.pathkeys);

@@ -11,10 +11,13 @@
 #include <math.h>
 
 #include "access/amapi.h"
+#include "access/stratnum.h"
 #include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
+#include "utils/lsyscache.h"
 
 /* Of what core charges for an Incremental Sort beside its input, what it takes. */
 #define INCREMENTAL_SHARE	0.4
@@ -132,4 +135,107 @@ ws_rival_cost(PlannerInfo *root, const Path *input, List *pathkeys, const Path *
 	rows = path->rows * path->parallel_workers;
 	path = (Path *) create_gather_merge_path(root, rel, path, rel->reltarget, pathkeys, NULL, &rows);
 	return Min(sort->total_cost, input->total_cost + GATHERED_SHARE * (path->total_cost - scan->total_cost));
+}
+
+/* The place of an expression in what a path returns, from 0; or -1. */
+static int
+place_of(const Path *path, const Expr *expr)
+{
+	ListCell   *lc;
+
+	foreach(lc, path->pathtarget->exprs)
+		if (equal(strip_implicit_coercions(lfirst(lc)), expr))
+			return foreach_current_index(lc);
+	return -1;
+}
+
+/* The place of the first key's column in what `input` returns, or -1. */
+static int
+place_of_key(const Path *input, const PathKey *key)
+{
+	ListCell   *lc;
+
+	foreach(lc, key->pk_eclass->ec_members)
+	{
+		Expr	   *expr = lfirst_node(EquivalenceMember, lc)->em_expr;
+		int			place = place_of(input, (Expr *) strip_implicit_coercions((Node *) expr));
+
+		if (place >= 0)
+			return place;
+	}
+	return -1;
+}
+
+/*
+ * The path below, that makes column *place of what `path` returns as one of its own, of which that is set to
+ * the place; `path` itself if it is neither a projection nor a subquery.
+ */
+static const Path *
+made_by(const Path *path, int *place)
+{
+	while (*place >= 0)
+	{
+		Node	   *expr = strip_implicit_coercions(list_nth(path->pathtarget->exprs, *place));
+
+		if (IsA(path, ProjectionPath))
+		{
+			path = ((const ProjectionPath *) path)->subpath;
+			*place = place_of(path, (Expr *) expr);
+		}
+		else if (IsA(path, SubqueryScanPath) && IsA(expr, Var))
+		{
+			path = ((const SubqueryScanPath *) path)->subpath;
+			*place = ((Var *) expr)->varattno - 1;
+			if (*place >= list_length(path->pathtarget->exprs))
+				*place = -1;
+		}
+		else
+			break;
+	}
+	return path;
+}
+
+/* Does a path scan an index in the order of `key`, that of column `place` of what it returns? */
+static bool
+scans_in_order(const Path *path, int place, const PathKey *key)
+{
+	const IndexOptInfo *index;
+	const Var  *var;
+
+	path = made_by(path, &place);
+	if (place < 0 || !IsA(path, IndexPath))
+		return false;
+	index = ((const IndexPath *) path)->indexinfo;
+	var = (const Var *) strip_implicit_coercions(list_nth(path->pathtarget->exprs, place));
+	return IsA(var, Var) && index->sortopfamily != NULL && index->indexkeys[0] == var->varattno &&
+		index->sortopfamily[0] == key->pk_opfamily &&
+		index->indexcollations[0] == key->pk_eclass->ec_collation &&
+		(ScanDirectionIsBackward(((const IndexPath *) path)->indexscandir) != index->reverse_sort[0]) ==
+		(key->pk_strategy == BTGreaterStrategyNumber);
+}
+
+/*
+ * Do half of a sort's rows come in order, from indexes of the members of an Append, by a key that is more
+ * than some bytes?  Core's sort takes little more than a comparison for each, then; nothing else is faster.
+ * Why the sort is left to core, else NULL.  (800,000 and 300,000 rows of uuid, core / WiscSort 0.67 to 0.98.)
+ */
+const char *
+ws_members_refusal(const Path *input, List *pathkeys)
+{
+	const PathKey *key = linitial_node(PathKey, pathkeys);
+	int			place = place_of_key(input, key);
+	double		rows = 0;
+	ListCell   *lc;
+	int16		length;
+
+	input = made_by(input, &place);
+	if (ws_debug_force || place < 0 || !IsA(input, AppendPath))
+		return NULL;
+	length = get_typlen(exprType(list_nth(input->pathtarget->exprs, place)));
+	if (length > 0 && length <= (int) sizeof(Datum))
+		return NULL;
+	foreach(lc, ((const AppendPath *) input)->subpaths)
+		if (scans_in_order(lfirst(lc), place, key))
+			rows += ((const Path *) lfirst(lc))->rows;
+	return rows >= 0.5 * input->rows ? "most rows come in the order of indexes" : NULL;
 }

@@ -143,6 +143,8 @@ fault('results are looked up in their own order', FILE,
 fault('toasted values are read in the order of the result', FILE, 'reads_toast(root, rel, exprs);', 'false;', 'sql:plans')
 fault('conditions choose no rows', 'plan/groups.c', 'if (vars != NIL && !has_column(vars, (Var *) expr))', 'if (false)',
       'sql:plans')
+fault('no rows come in the order of indexes', 'plan/rivals.c',
+      'return rows >= 0.5 * input->rows ? "most rows come in the order of indexes" : NULL;', 'return NULL;', 'sql:plans')
 fault('a cursor ends early', 'plan/orderings.c', 'return root->tuple_fraction > 0 && limit != NULL;',
       'return root->tuple_fraction > 0;', 'sql:plans')
 FILE = 'plan/workers.c'

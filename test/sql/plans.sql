@@ -462,6 +462,17 @@ SELECT bool_or(line ~ 'Merge Append') FROM wtest.plan('SELECT id % 5, pad IS NUL
 SELECT bool_or(line ~ 'Merge Append') FROM wtest.plan('SELECT did FROM wtest.shown UNION SELECT id FROM wtest.colours') line;
 SELECT wtest.compare('SELECT id % 5 FROM wtest.slim UNION SELECT id FROM wtest.colours ORDER BY 1');
 
+-- Where most rows come in the order of indexes, core's sort compares each with the one before.
+CREATE TABLE wtest.keyed AS SELECT i AS id, md5(i::text)::uuid AS u FROM generate_series(1, 30000) i;
+CREATE INDEX ON wtest.keyed (u);
+CREATE INDEX ON wtest.keyed (id);
+VACUUM ANALYZE wtest.keyed;
+SET enable_seqscan = off;
+SELECT * FROM wtest.plan('SELECT u FROM (SELECT u FROM wtest.keyed UNION ALL SELECT u FROM wtest.keyed OFFSET 0) s ORDER BY 1');
+SELECT bool_or(line ~ 'WiscSort') AS backwards FROM wtest.plan('SELECT u FROM (SELECT u FROM wtest.keyed UNION ALL SELECT u FROM wtest.keyed OFFSET 0) s ORDER BY 1 DESC') line;
+SELECT bool_or(line ~ 'WiscSort') AS numbers FROM wtest.plan('SELECT id FROM (SELECT id FROM wtest.keyed UNION ALL SELECT id FROM wtest.keyed OFFSET 0) s ORDER BY 1') line;
+RESET enable_seqscan;
+
 -- Groups of rows that a condition on another column chooses may be far fewer than expected.
 CREATE TABLE wtest.visits AS SELECT i AS id, hashint8extended(i / 50, 7) AS visit, repeat('x', 60) AS pad FROM generate_series(1, 600000) i;
 ANALYZE wtest.visits;
