@@ -468,7 +468,7 @@ CREATE INDEX ON wtest.keyed (u);
 CREATE INDEX ON wtest.keyed (id);
 VACUUM ANALYZE wtest.keyed;
 SET enable_seqscan = off;
-SELECT * FROM wtest.plan('SELECT u FROM (SELECT u FROM wtest.keyed UNION ALL SELECT u FROM wtest.keyed OFFSET 0) s ORDER BY 1');
+SELECT bool_or(line ~ 'WiscSort') AS in_order FROM wtest.plan('SELECT u FROM (SELECT u FROM wtest.keyed UNION ALL SELECT u FROM wtest.keyed OFFSET 0) s ORDER BY 1') line;
 SELECT bool_or(line ~ 'WiscSort') AS backwards FROM wtest.plan('SELECT u FROM (SELECT u FROM wtest.keyed UNION ALL SELECT u FROM wtest.keyed OFFSET 0) s ORDER BY 1 DESC') line;
 SELECT bool_or(line ~ 'WiscSort') AS numbers FROM wtest.plan('SELECT id FROM (SELECT id FROM wtest.keyed UNION ALL SELECT id FROM wtest.keyed OFFSET 0) s ORDER BY 1') line;
 RESET enable_seqscan;
