@@ -59,6 +59,17 @@ ws_ordering_op(Oid op, Oid *opfamily, Oid *opcintype, bool *descending)
 	return true;
 }
 
+/* Does a pathkey order its class from the greatest value to the least? */
+static inline bool
+ws_descending(const PathKey *key)
+{
+#if PG_VERSION_NUM >= 180000
+	return key->pk_cmptype == COMPARE_GT;
+#else
+	return key->pk_strategy == BTGreaterStrategyNumber;
+#endif
+}
+
 /* The canonical ascending, nulls-last pathkey of an equivalence class. */
 static inline PathKey *
 ws_ascending_pathkey(PlannerInfo *root, EquivalenceClass *ec)

@@ -15,6 +15,7 @@
  */
 #include "plan/plan.h"
 
+#include "access/htup_details.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_statistic_ext.h"
 #include "catalog/pg_type.h"
@@ -24,6 +25,7 @@
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/tlist.h"
+#include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/selfuncs.h"
@@ -215,6 +217,31 @@ ws_groups_unknown(PlannerInfo *root)
 	return least * least_bytes <= memory && most * most_bytes > memory;
 }
 
+/* The set operation of `query` of which `member` is a side, at or below `op`; or NULL. */
+static const SetOperationStmt *
+operation_of(const Query *query, const Node *op, const Query *member)
+{
+	const Node *sides[2];
+
+	if (op == NULL || !IsA(op, SetOperationStmt))
+		return NULL;
+	sides[0] = ((const SetOperationStmt *) op)->larg;
+	sides[1] = ((const SetOperationStmt *) op)->rarg;
+	for (int i = 0; i < 2; i++)
+	{
+		const SetOperationStmt *found;
+
+		if (IsA(sides[i], RangeTblRef))
+			found = rt_fetch(((const RangeTblRef *) sides[i])->rtindex, query->rtable)->subquery == member ?
+				(const SetOperationStmt *) op : NULL;
+		else
+			found = operation_of(query, sides[i], member);
+		if (found != NULL)
+			return found;
+	}
+	return NULL;
+}
+
 /*
  * Is the query a member of a UNION whose rows it is to sort for that alone, though a hash table might have
  * all of its different ones in memory?  From PostgreSQL 17 on members are asked for an order, and the hash
@@ -229,8 +256,9 @@ ws_is_union_of_few(PlannerInfo *root)
 	double		most = 1;
 	ListCell   *lc;
 
-	const SetOperationStmt *op = root->parent_root == NULL ? NULL :
-		(const SetOperationStmt *) root->parent_root->parse->setOperations;
+	const Query *parent = root->parent_root != NULL ? root->parent_root->parse : NULL;
+	const SetOperationStmt *op = parent != NULL ?
+		operation_of(parent, parent->setOperations, root->parse) : NULL;
 
 	if (op == NULL || op->op != SETOP_UNION || op->all || root->query_pathkeys == NIL || !enable_hashagg)
 		return false;

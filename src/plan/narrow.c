@@ -13,10 +13,12 @@
 #include "plan/plan.h"
 
 #include "access/detoast.h"
+#include "access/htup_details.h"
 #include "access/relation.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_language.h"
 #include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
@@ -136,7 +138,19 @@ ws_sorted_width(PlannerInfo *root)
 	return set_pathtarget_cost_width(root, target)->width + more;
 }
 
-/* The width of the keys that a sorted path of a relation carries beside its columns. */
+/* Is an expression, whatever its type is called, one of a list of columns of the result? */
+static bool
+in_result(Node *expr, List *result)
+{
+	ListCell   *lc;
+
+	foreach(lc, result)
+		if (equal(strip_implicit_coercions((Node *) lfirst_node(TargetEntry, lc)->expr), expr))
+			return true;
+	return false;
+}
+
+/* The width of the result's expressions that a sorted path of a relation has as keys, beside its columns. */
 static double
 key_width(PlannerInfo *root)
 {
@@ -146,10 +160,11 @@ key_width(PlannerInfo *root)
 	foreach(lc, root->query_pathkeys)
 	{
 		EquivalenceClass *ec = lfirst_node(PathKey, lc)->pk_eclass;
-		Expr	   *expr = linitial_node(EquivalenceMember, ec->ec_members)->em_expr;
+		Node	   *expr = (Node *) linitial_node(EquivalenceMember, ec->ec_members)->em_expr;
 
-		if (!IsA(expr, Var))
-			add_new_column_to_pathtarget(keys, expr);
+		expr = strip_implicit_coercions(expr);
+		if (!IsA(expr, Var) && in_result(expr, root->processed_tlist))
+			add_new_column_to_pathtarget(keys, (Expr *) expr);
 	}
 	return set_pathtarget_cost_width(root, keys)->width;
 }
