@@ -423,7 +423,10 @@ SELECT * FROM wtest.plan('SELECT s.id, x FROM wtest.slim s, unnest(ARRAY[s.id, 1
 SELECT * FROM wtest.plan('SELECT s.id, c.name FROM wtest.colours c JOIN wtest.slim s ON c.id = s.id % 300 + 1 ORDER BY c.name') LIMIT 2;
 SELECT wtest.compare('SELECT s.id, c.name FROM wtest.slim s JOIN wtest.colours c ON c.id = s.id % 300 + 1 ORDER BY s.k, s.id');
 -- A cursor, and a LIMIT that lets most rows through, change nothing of that.
-SELECT * FROM wtest.plan('DECLARE c CURSOR FOR SELECT s.id, c.name FROM wtest.slim s JOIN wtest.colours c ON c.id = s.id % 300 + 1 ORDER BY s.k');
+CREATE TABLE wtest.shelf AS SELECT i AS id, 'n' || i AS name FROM generate_series(1, 100000) i;
+ALTER TABLE wtest.shelf ADD PRIMARY KEY (id);
+ANALYZE wtest.shelf;
+SELECT * FROM wtest.plan('DECLARE c CURSOR FOR SELECT s.id, c.name FROM wtest.slim s JOIN wtest.shelf c ON c.id = s.id * 3 ORDER BY s.k') LIMIT 2;
 SELECT * FROM wtest.plan('SELECT s.id, c.name FROM wtest.slim s JOIN wtest.colours c ON c.id = s.id % 300 + 1 ORDER BY s.k LIMIT 1000000');
 SELECT * FROM wtest.plan('SELECT s.id, c.name FROM wtest.slim s JOIN wtest.colours c ON c.id = s.id % 300 + 1 ORDER BY s.k LIMIT NULL') LIMIT 2;
 
