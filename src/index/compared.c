@@ -69,14 +69,8 @@ typedef struct Pair
 static inline int
 compare_pair_values(const Pair *a, const Pair *b, const Ties *t)
 {
-	const WsKeyColumn *col = &t->spec->cols[t->told];
-	int			cmp;
-
-	if (col->letters != NULL && !col->letters->strange && ((a->pointer | b->pointer) & PAIR_NULL) == 0 &&
-		ws_letters_compare(col, a->datum, b->datum, &cmp))
-		return col->descending ? -cmp : cmp;
-	return ApplySortComparator(a->datum, (a->pointer & PAIR_NULL) != 0,
-							   b->datum, (b->pointer & PAIR_NULL) != 0, &t->spec->compare[t->told]);
+	return ws_compare_values(t->spec, t->told, a->datum, (a->pointer & PAIR_NULL) != 0,
+							 b->datum, (b->pointer & PAIR_NULL) != 0);
 }
 
 static int

@@ -25,15 +25,9 @@ ws_key_compare(const WsKeySpec *spec, int from_col,
 {
 	for (int i = from_col; i < spec->ncols; i++)
 	{
-		const WsKeyColumn *col = &spec->cols[i];
-		int			att = col->attno - 1;
-		int			cmp;
+		int			att = spec->cols[i].attno - 1;
+		int			cmp = ws_compare_values(spec, i, avalues[att], anull[att], bvalues[att], bnull[att]);
 
-		if (col->letters != NULL && !col->letters->strange && !anull[att] && !bnull[att] &&
-			ws_letters_compare(col, avalues[att], bvalues[att], &cmp))
-			cmp = col->descending ? -cmp : cmp;
-		else
-			cmp = ApplySortComparator(avalues[att], anull[att], bvalues[att], bnull[att], &spec->compare[i]);
 		if (cmp != 0)
 			return cmp;
 	}

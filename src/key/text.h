@@ -144,6 +144,22 @@ extern void ws_letters_look(const WsKeyColumn *col, Datum value);
 extern bool ws_letters_tell(const WsKeyColumn *col, Datum value);
 extern bool ws_letters_compare(const WsKeyColumn *col, Datum x, Datum y, int *cmp);
 
+/*
+ * Orders two values of key column number `column` as the sort does: by letters, where these tell the order,
+ * or by the comparator.  Returns <0, 0, >0.
+ */
+static inline int
+ws_compare_values(const WsKeySpec *spec, int column, Datum a, bool anull, Datum b, bool bnull)
+{
+	const WsKeyColumn *col = &spec->cols[column];
+	int			cmp;
+
+	if (col->letters != NULL && !col->letters->strange && !anull && !bnull &&
+		ws_letters_compare(col, a, b, &cmp))
+		return col->descending ? -cmp : cmp;
+	return ApplySortComparator(a, anull, b, bnull, &spec->compare[column]);
+}
+
 /* ---- lettertable.c: what the letters of a collation tell ---- */
 #define WS_LETTER_LEVELS	4
 #define WS_LETTER_WEIGHT	24	/* bytes of a letter's weight on one level at most */

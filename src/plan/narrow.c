@@ -303,7 +303,7 @@ add_taken(Node *node, List **exprs)
 /*
  * Are columns of the result, or what aggregates take, looked up, by core in the order in which `rel` is
  * scanned?  With a hash table it is so, too.  (A sum of four rows by an index, for each of 1 M rows: core
- * / WiscSort in the order of the result 0.39.)  `early`: the query ends after few rows.  Where it may end
+ * / WiscSort in the order of the result 0.41.)  `early`: the query ends after few rows.  Where it may end
  * early, core looks up after its sort, but cheap functions come before it all the same.
  */
 bool
