@@ -242,16 +242,20 @@ passes_bound(const PlanState *node)
 	}
 }
 
-/* Is `node` the plan of one of these SubPlans?  They are walked with the inputs of the node that has them. */
-static bool
-is_plan_of(const List *subplans, const PlanState *node)
+/* That of the SubPlans whose plan `node` is, or NULL.  They are walked with the inputs of their node. */
+static SubPlan *
+subplan_of(const List *subplans, const PlanState *node)
 {
 	ListCell   *lc;
 
 	foreach(lc, subplans)
-		if (((const SubPlanState *) lfirst(lc))->planstate == node)
-			return true;
-	return false;
+	{
+		const SubPlanState *sps = lfirst(lc);
+
+		if (sps->planstate == node)
+			return sps->subplan;
+	}
+	return NULL;
 }
 
 static bool
@@ -259,13 +263,21 @@ search_node(PlanState *node, void *arg)
 {
 	Search	   *search = arg;
 	Search		before = *search;
+	SubPlan    *subplan = NULL;
 
-	if (search->parent != NULL && is_plan_of(search->parent->subPlan, node))
-		search->bound = WS_NO_BOUND;
-	if (search->parent != NULL && is_plan_of(search->parent->initPlan, node))
+	if (search->parent != NULL)
+	{
+		subplan = subplan_of(search->parent->initPlan, node);
+		if (subplan != NULL)
+			search->processes = search->outside;	/* the leader alone runs it */
+		else
+			subplan = subplan_of(search->parent->subPlan, node);
+	}
+	if (subplan != NULL)
 	{
 		search->bound = WS_NO_BOUND;
-		search->processes = search->outside;	/* the leader alone runs it */
+		/* what it is given by the query around it has names there (find_param_referent) */
+		search->ancestors = lcons(subplan, search->ancestors);
 	}
 	if (IsA(node, SortState))
 		add_sort(search, node, WS_NODE_CORE);
@@ -297,6 +309,8 @@ search_node(PlanState *node, void *arg)
 	search->ancestors = lcons(node->plan, search->ancestors);
 	(void) planstate_tree_walker(node, search_node, search);
 	search->ancestors = list_delete_first(search->ancestors);
+	if (subplan != NULL)
+		search->ancestors = list_delete_first(search->ancestors);
 	search->parent = before.parent;
 	search->bound = before.bound;
 	search->limit = before.limit;

@@ -409,6 +409,9 @@ def projections():
     for function, call in (('why', 'why($q$%s$q$)'), ('advise', 'advise($q$%s$q$, true)')):
         equal([f['node'] for f in records(cur, 'SELECT * FROM wiscsort.' + call % subplan)], ['WiscSort', 'Sort'],
               function + '() has the sort of a subplan once')
+    named = "SELECT (SELECT max(s.m) FROM (SELECT m FROM t b ORDER BY b.i % a.i OFFSET 0) s) FROM few a"
+    equal([f['keys'] for f in records(cur, 'SELECT * FROM wiscsort.why($q$' + named + '$q$)')], ['((b.i % a.i))'],
+          'a key has the name of the column outside')
     found = records(cur, """SELECT * FROM wiscsort.advise($q$SELECT * FROM (SELECT i, m FROM t WHERE i <= 3) a,
         LATERAL (SELECT b.m, b.p || a.m AS y FROM t b ORDER BY b.m OFFSET 0) s$q$, true)""")
     equal([(f['node'], f['measured']) for f in found], [('WiscSort', True)], 'a column made of another row')
