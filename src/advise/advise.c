@@ -128,13 +128,15 @@ end_measuring(WsAdvised *a, double trials)
 	const WsMeasured *rows = facts->request.store == WS_KIND_HEAP ? by_core : a->input;
 	double		seconds = seconds_of(node) - seconds_of(input);
 	double		loops = Max(input->instrument->nloops, 1);
+	double		mean = a->input->rows / loops;	/* rows of an execution */
 	double		minimal;		/* bytes of a row as core has it */
 	double		again;
 	bool		tried;
+	WsSortFacts usual;
 	WsSortForecast f;
 
 	a->measured = true;
-	facts->rows = a->input->rows / loops;
+	facts->rows = mean;
 	note_taken(a);
 	if (by_core->rows == 0)
 		return;
@@ -146,14 +148,18 @@ end_measuring(WsAdvised *a, double trials)
 	minimal = by_core->minimal / by_core->rows + again;
 	ws_set_core_row(facts, ExecGetResultType(by_core->node), minimal, again, by_core->core / by_core->rows);
 
+	/* memory and disk are sized for the execution with the most rows */
+	usual = *facts;
+	facts->rows = Max(a->input->most, mean);
+	facts->taken *= facts->rows / mean;
 	tried = a->input->sample != NULL && ws_try_sorts(a, minimal, trials);
 	note_entry(a);
 
 	/* how long it took says something unless somebody stopped asking for rows */
 	if (tried || node->instrument->ntuples < a->input->rows || seconds / loops < LEAST_SECONDS)
 		return;
-	f = a->found->kind == WS_NODE_OURS ? ws_forecast_here(facts, (Size) work_mem * 1024) :
-		ws_forecast_core(facts, (Size) work_mem * 1024);
+	f = a->found->kind == WS_NODE_OURS ? ws_forecast_here(&usual, (Size) work_mem * 1024) :
+		ws_forecast_core(&usual, (Size) work_mem * 1024);
 	set_factors(a, Max(1 / MOST_SCALE, Min(seconds / loops / f.seconds, MOST_SCALE)));
 }
 

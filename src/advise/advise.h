@@ -26,7 +26,7 @@ extern const int ws_settings[WS_SETTINGS];
 /* One sort: what is known of its rows, by estimate or by having been run. */
 typedef struct WsSortFacts
 {
-	double		rows;			/* of one execution, in one process */
+	double		rows;			/* of one execution, that with the most, in one process */
 	double		wanted;			/* of these, by a LIMIT that WiscSort heeds; 0: all */
 	double		taken;			/* rows that it takes in for that */
 	double		row;			/* bytes of a row in a spool, on average */
@@ -134,6 +134,8 @@ typedef struct WsMeasured
 	ExecProcNodeMtd real;
 	int			unit;			/* to which a spool aligns them */
 	double		rows;
+	double		begun;			/* of these, those of executions that have ended */
+	double		most;			/* of one execution */
 	double		minimal;		/* bytes as minimal tuples */
 	double		core;			/* bytes of core's memory */
 	double		spool;			/* bytes of a spool */

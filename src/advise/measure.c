@@ -160,6 +160,11 @@ measured_row(PlanState *node)
 		if (m->take != NULL)
 			m->take(m, slot);
 	}
+	else
+	{
+		m->most = Max(m->most, m->rows - m->begun);
+		m->begun = m->rows;
+	}
 	return slot;
 }
 
