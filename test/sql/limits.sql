@@ -127,6 +127,13 @@ SELECT wtest.compare_as_set('SELECT v.n, s.* FROM (VALUES (3), (2500), (1), (400
        wtest.compare_as_set('SELECT * FROM wtest.lim ORDER BY k LIMIT (SELECT 2500 + count(*) FROM wtest.lim WHERE id < 9)') AS subquery,
        wtest.compare_as_set('SELECT * FROM wtest.lim ORDER BY k LIMIT 2500 + (random() * 0)::int') AS volatile;
 
+-- The same where the sort is read again from its first row, as the inner side of a join: once for each v.n.
+SET enable_material = off;
+SELECT wtest.compare_as_set('SELECT v.n, s.* FROM (VALUES (3), (2500), (1), (4000)) v(n),
+    LATERAL (SELECT count(*), sum(id), max(k) FROM (VALUES (1), (2)) two
+             LEFT JOIN (SELECT * FROM wtest.lim ORDER BY k LIMIT v.n) r ON true) s') AS inner_side;
+RESET enable_material;
+
 -- Cursors, forward and backward, and again from the first row.
 CREATE FUNCTION wtest.scrolled(query text) RETURNS text
 LANGUAGE plpgsql AS $$
