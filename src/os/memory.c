@@ -27,6 +27,9 @@
 
 #define UNLIMITED		PG_INT64_MAX
 
+/* Larger blocks change nothing in glibc (DEFAULT_MMAP_THRESHOLD_MAX, 32 MB, with a header). */
+#define LARGEST_KEPT	((Size) 32 * 1024 * 1024 - 8192)
+
 /* The number behind a word that begins a line, or -1. */
 static int64
 number_of(const char *text, const char *word)
@@ -251,4 +254,25 @@ ws_memory_bound_name(WsMemoryBound bound)
 			break;
 	}
 	return "effective_cache_size";
+}
+
+/*
+ * Has the C library's heap keep up to twice so many bytes that are given back to it, as after core's sort,
+ * whose arrays pass through it.  glibc keeps what the largest block that it has freed had (M_TRIM_THRESHOLD),
+ * 128 kB at first; and the small sort of each group's values above a big sort would have its pages made anew
+ * for each (docs/decisions/30-cost-model.md).  No page is touched.  Once for each size.
+ */
+void
+ws_memory_keep(Size bytes)
+{
+#ifdef __GLIBC__
+	static Size kept = 0;
+	void	   *volatile block; /* or the compiler does without both calls */
+
+	if (bytes <= kept)
+		return;
+	kept = bytes;
+	block = malloc(Min(bytes, LARGEST_KEPT));
+	free(block);
+#endif
 }

@@ -158,6 +158,7 @@ typedef struct WsMemory
 } WsMemory;
 
 extern void ws_memory_find(const char *root, WsMemory *found);
+extern void ws_memory_keep(Size bytes);
 
 /* For so many microseconds what was found is believed by a sort that begins, and by the planner. */
 #define WS_FOUND_STILL		INT64CONST(10000)

@@ -13,6 +13,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "catalog/pg_type_d.h"
 #include "key/text.h"
 #include "miscadmin.h"
 #include "optimizer/clauses.h"
@@ -271,14 +272,36 @@ ws_any_compared(List *pathkeys)
 	return false;
 }
 
-/* The same, but for keys of which few values are expected. */
+/*
+ * Is a key an array or a composite value, of which a prefix has two elements or fields?  The same of many
+ * values, and what ties take is not known.
+ */
+static bool
+is_partly_told(PlannerInfo *root, const PathKey *pathkey)
+{
+	const EquivalenceMember *member = linitial_node(EquivalenceMember, pathkey->pk_eclass->ec_members);
+	VariableStatData data;
+	bool		unknown;
+	double		values;
+
+	if (member->em_datatype != ANYARRAYOID && member->em_datatype != RECORDOID)
+		return false;
+	if (pathkey->pk_eclass->ec_has_volatile || bms_is_member(0, pull_varnos(root, (Node *) member->em_expr)))
+		return true;
+	examine_variable(root, (Node *) member->em_expr, 0, &data);
+	values = get_variable_numdistinct(&data, &unknown);
+	ReleaseVariableStats(data);
+	return unknown || values > most_codes();
+}
+
+/* The same, but for keys of which few values are expected; and with those that a prefix tells a part of. */
 bool
 ws_any_stays_compared(PlannerInfo *root, List *pathkeys, double rows)
 {
 	ListCell   *lc;
 
 	foreach(lc, pathkeys)
-		if (stays_compared(root, lfirst_node(PathKey, lc), rows))
+		if (stays_compared(root, lfirst_node(PathKey, lc), rows) || is_partly_told(root, lfirst(lc)))
 			return true;
 	return false;
 }

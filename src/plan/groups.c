@@ -1,14 +1,18 @@
 /*-------------------------------------------------------------------------
- * groups.c - is it known how many groups a query has?
+ * groups.c - may a hash table make a query's groups in less time than core charges for it?
  *
  * Of an expression (date_trunc('day', t), lower(name)) without statistics PostgreSQL takes as many values for
  * granted as its columns have, and of several columns as many as there are combinations: that is the most
- * there can be.  Of a code and its name there are as many as of the code.  Where they are few, a hash
- * table in memory takes half as long as any sort, however much cheaper the sort seems
- * (docs/decisions/30-cost-model.md).  Core also takes 8 kB for granted of each group that string_agg and the
- * like collect values of, so that a table of a thousand groups seems to be written to disk.  So it is left to
- * core to choose between a hash table and a sort, and a WiscSort for such groups is charged just less than
- * core's.
+ * there can be.  Of a code and its name there are as many as of the code.  Values that were unique when a
+ * table was analysed are taken for unique when it has grown.  Where they are few, a hash table in memory
+ * takes half as long as any sort, however much cheaper the sort seems (docs/decisions/30-cost-model.md).
+ *
+ * Core also takes 8 kB for granted of each group that string_agg and the like collect values of, so that a
+ * table of a thousand groups seems to be written to disk.  And where not all groups fit, it charges as if all
+ * rows were written, and not those alone whose groups do not.
+ *
+ * So it is left to core to choose between a hash table and a sort, and a WiscSort for such groups is charged
+ * just less than core's.
  *
  * Where nothing can be hashed, a sort it is.
  *-------------------------------------------------------------------------
@@ -17,6 +21,7 @@
 
 #include "access/htup_details.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_statistic.h"
 #include "catalog/pg_statistic_ext.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
@@ -42,19 +47,60 @@
 /* Of a table's rows, so many at most are chosen ones. */
 #define CHOSEN			0.5
 
-/* May there be far fewer values of an expression than PostgreSQL expects?  Sets *values to that number. */
+/* A table of so many times the rows that it had when it was analysed has other values, perhaps. */
+#define GROWN			4.0
+
+/*
+ * Where no helper shares the sort's work, a hash table takes less than it up to so many times the memory that
+ * it may have, if groups have so many rows: of one column, and of several, of whose values there may be more
+ * combinations.
+ */
+#define SPILLED_ONE		10.0
+#define ROWS_OF_ONE		20.0
+#define SPILLED_MORE	5.0
+#define ROWS_OF_MORE	50.0
+
+/*
+ * How many times the rows has a table that it had when it was vacuumed or analysed, where it has grown so
+ * much that this tells little of it?  Else 1.
+ */
+static double
+growth(PlannerInfo *root, const RelOptInfo *rel)
+{
+	const RangeTblEntry *rte = root->simple_rte_array[rel->relid];
+	HeapTuple	tuple;
+	double		rows;
+
+	if (rte->rtekind != RTE_RELATION || rte->inh)
+		return 1;
+	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(rte->relid));
+	if (!HeapTupleIsValid(tuple))
+		return 1;
+	rows = Max(((Form_pg_class) GETSTRUCT(tuple))->reltuples, 1);
+	ReleaseSysCache(tuple);
+	return rel->tuples < GROWN * rows ? 1 : rel->tuples / rows;
+}
+
+/*
+ * May there be far fewer values of an expression than PostgreSQL expects?  Sets *values to that number, and
+ * *least to that of which it knows.
+ */
 static bool
-is_unknown(PlannerInfo *root, Node *expr, double *values)
+is_unknown(PlannerInfo *root, Node *expr, double *values, double *least)
 {
 	VariableStatData data;
 	bool		unknown;
 
-	*values = 1;
+	*values = *least = 1;
 	expr = strip_implicit_coercions(expr);
 	if (IsA(expr, Const) || IsA(expr, Param))
 		return false;
 	examine_variable(root, expr, 0, &data);
-	*values = get_variable_numdistinct(&data, &unknown);
+	*values = *least = get_variable_numdistinct(&data, &unknown);
+	/* a part of the rows is expected to be values of their own */
+	if (HeapTupleIsValid(data.statsTuple) && data.rel != NULL && data.rel->relid > 0 &&
+		((Form_pg_statistic) GETSTRUCT(data.statsTuple))->stadistinct < 0)
+		*least /= growth(root, data.rel);
 	unknown = !HeapTupleIsValid(data.statsTuple) && !data.isunique;
 	ReleaseVariableStats(data);
 	return unknown && !IsA(expr, Var);
@@ -176,12 +222,25 @@ add_kept(PlannerInfo *root, double *least, double *most)
 	}
 }
 
+/* Rows of that of the query's relations which is expected to return most. */
+static double
+most_rows(const PlannerInfo *root)
+{
+	double		rows = 0;
+	int			relid = -1;
+
+	while ((relid = bms_next_member(root->all_baserels, relid)) >= 0)
+		if (root->simple_rel_array[relid] != NULL)
+			rows = Max(rows, root->simple_rel_array[relid]->rows);
+	return rows;
+}
+
 /*
- * Might a hash table make the groups of the query (GROUP BY, or else DISTINCT), and are these perhaps far
- * fewer than they are expected to be?
+ * Might a hash table make the groups of the query (GROUP BY, or else DISTINCT) in less time than it is
+ * charged, because these are perhaps far fewer than expected, or few of its rows would be written?
  */
 bool
-ws_groups_unknown(PlannerInfo *root)
+ws_hashed_for_less(PlannerInfo *root)
 {
 	Query	   *parse = root->parse;
 	List	   *clauses = parse->groupClause != NIL ? parse->groupClause : parse->distinctClause;
@@ -191,6 +250,7 @@ ws_groups_unknown(PlannerInfo *root)
 	double		most = 1;
 	double		least_bytes = GROUP_BYTES;
 	double		most_bytes = GROUP_BYTES;
+	bool		several = list_length(clauses) > 1;
 	bool		combined = false;
 	ListCell   *lc;
 
@@ -201,20 +261,25 @@ ws_groups_unknown(PlannerInfo *root)
 	{
 		Node	   *expr = get_sortgroupclause_expr(lfirst(lc), root->processed_tlist);
 		double		values;
+		double		few;
 
-		if (is_unknown(root, expr, &values))
+		if (is_unknown(root, expr, &values, &few))
 			return true;
 		one = Max(one, values);
 		if (!is_of_chosen_rows(root, expr))
-			least = Max(least, values);
+			least = Max(least, few);
 		most *= values;
 		combined = combined || has_combinations(root, expr);
 	}
 	add_kept(root, &least_bytes, &most_bytes);
 	if (combined)
 		most = one;
-	/* a table of the most of them would not fit, and one of the least would */
-	return least * least_bytes <= memory && most * most_bytes > memory;
+	if (most * most_bytes <= memory)
+		return false;			/* core charges a table in memory, and rightly */
+	return least * least_bytes <= memory ||
+		(work_mem * (Size) 1024 < WS_HELPER_MEMORY &&
+		 least * least_bytes <= (several ? SPILLED_MORE : SPILLED_ONE) * memory &&
+		 least * (several ? ROWS_OF_MORE : ROWS_OF_ONE) <= most_rows(root));
 }
 
 /* The set operation of `query` of which `member` is a side, at or below `op`; or NULL. */
@@ -269,8 +334,9 @@ ws_is_union_of_few(PlannerInfo *root)
 	{
 		Node	   *expr = (Node *) lfirst_node(TargetEntry, lc)->expr;
 		double		values;
+		double		least;
 
-		if (!is_unknown(root, expr, &values))
+		if (!is_unknown(root, expr, &values, &least))
 			most *= values;
 		bytes += get_typavgwidth(exprType(expr), exprTypmod(expr));
 	}

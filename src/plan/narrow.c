@@ -25,13 +25,18 @@
 #include "optimizer/tlist.h"
 #include "parser/parsetree.h"
 #include "storage/bufmgr.h"
+#include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
-/* Of the width of what is scanned, that of what is narrower. */
+/*
+ * Of the width of what is scanned, that of what is narrower.  Where a key is an expression the table cannot
+ * be the store, and the columns that it is made of are sorted along for nothing.
+ */
 #define NARROW		0.5
+#define NARROW_EXPR	0.8
 
 /* Is a column of the result one by which windows are made? */
 static bool
@@ -150,11 +155,11 @@ in_result(Node *expr, List *result)
 	return false;
 }
 
-/* The width of the result's expressions that a sorted path of a relation has as keys, beside its columns. */
-static double
-key_width(PlannerInfo *root)
+/* The expressions by which the whole query is ordered, beside columns. */
+static List *
+key_expressions(PlannerInfo *root)
 {
-	PathTarget *keys = create_empty_pathtarget();
+	List	   *exprs = NIL;
 	ListCell   *lc;
 
 	foreach(lc, root->query_pathkeys)
@@ -163,10 +168,105 @@ key_width(PlannerInfo *root)
 		Node	   *expr = (Node *) linitial_node(EquivalenceMember, ec->ec_members)->em_expr;
 
 		expr = strip_implicit_coercions(expr);
-		if (!IsA(expr, Var) && in_result(expr, root->processed_tlist))
-			add_new_column_to_pathtarget(keys, (Expr *) expr);
+		if (!IsA(expr, Var))
+			exprs = lappend(exprs, expr);
 	}
+	return exprs;
+}
+
+/* The width of those of them that the result has, and a sorted path of a relation beside its columns. */
+static double
+key_width(PlannerInfo *root, List *exprs)
+{
+	PathTarget *keys = create_empty_pathtarget();
+	ListCell   *lc;
+
+	foreach(lc, exprs)
+		if (in_result(lfirst(lc), root->processed_tlist))
+			add_new_column_to_pathtarget(keys, lfirst(lc));
 	return set_pathtarget_cost_width(root, keys)->width;
+}
+
+/* The relation whose statistics tell how wide columns of `rel` are: it, or one that inherits from it. */
+static const RelOptInfo *
+measured_relation(const PlannerInfo *root, const RelOptInfo *rel)
+{
+	ListCell   *lc;
+
+	if (!root->simple_rte_array[rel->relid]->inh)
+		return rel;
+	foreach(lc, root->append_rel_list)
+	{
+		const AppendRelInfo *member = lfirst_node(AppendRelInfo, lc);
+		const RelOptInfo *child = root->simple_rel_array[member->child_relid];
+
+		if (member->parent_relid == rel->relid && child != NULL && child->pages > 0)
+			return measured_relation(root, child);
+	}
+	return NULL;
+}
+
+/* Is a column of `rel` of any length, and has nobody measured how long its values are? */
+static bool
+is_of_unknown_width(const PlannerInfo *root, const RelOptInfo *rel, const Expr *column)
+{
+	const Var  *var = (const Var *) column;
+	const RangeTblEntry *rte = root->simple_rte_array[rel->relid];
+
+	return IsA(var, Var) && var->varattno > 0 && rte->rtekind == RTE_RELATION &&
+		get_typlen(var->vartype) == -1 && type_maximum_size(var->vartype, var->vartypmod) < 0 &&
+		!SearchSysCacheExists3(STATRELATTINH, ObjectIdGetDatum(rte->relid), Int16GetDatum(var->varattno),
+							   BoolGetDatum(false));
+}
+
+/* Does core sort a column of the level's relation, or an expression that may be as wide? */
+static bool
+is_sorted_along(PlannerInfo *root, const Var *column)
+{
+	int			columns = PVC_RECURSE_AGGREGATES | PVC_RECURSE_WINDOWFUNCS | PVC_RECURSE_PLACEHOLDERS;
+	List	   *wide = list_make1(root->parse->havingQual);
+	ListCell   *lc;
+
+	foreach(lc, root->processed_tlist)
+	{
+		TargetEntry *item = lfirst_node(TargetEntry, lc);
+
+		if (IsA(item->expr, Var) || made_afterwards(root, item) || most_bytes(root, item->expr) > 0)
+			wide = lappend(wide, item->expr);
+	}
+	foreach(lc, pull_var_clause((Node *) wide, columns))
+	{
+		const Var  *var = lfirst_node(Var, lc);
+
+		if (var->varno == column->varno && var->varattno == column->varattno)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Is a column of unknown width, of which the result has a part only?  PostgreSQL takes text for 32 bytes
+ * then.
+ * `rel` is the relation of the level, or one that inherits from it and has its columns in the same places.
+ */
+static bool
+has_unknown_part(PlannerInfo *root, const RelOptInfo *rel)
+{
+	const RelOptInfo *level = root->simple_rel_array[bms_singleton_member(root->all_baserels)];
+	const RelOptInfo *measured = measured_relation(root, rel);
+
+	ListCell   *lc1;
+	ListCell   *lc2;
+
+	if (measured == NULL)
+		return false;
+	forboth(lc1, level->reltarget->exprs, lc2, measured->reltarget->exprs)
+	{
+		if (is_of_unknown_width(root, measured, lfirst(lc2)) && IsA(lfirst(lc1), Var) &&
+			!is_sorted_along(root, lfirst(lc1)))
+			return true;
+	}
+	return false;
 }
 
 /*
@@ -177,13 +277,18 @@ bool
 ws_narrower_when_sorted(PlannerInfo *root, const RelOptInfo *rel)
 {
 	const Query *q = root->parse;
+	List	   *exprs;
+	double		narrow;
 
 	if (root->query_pathkeys == NIL || ws_debug_force || ws_record_store == WS_STORE_HEAP ||
 		bms_membership(root->all_baserels) != BMS_SINGLETON ||
 		(q->hasAggs && q->groupClause == NIL) || q->hasTargetSRFs || q->limitCount != NULL ||
 		q->setOperations != NULL || q->commandType != CMD_SELECT)
 		return false;
-	return ws_sorted_width(root) <= NARROW * (rel->reltarget->width + key_width(root));
+	exprs = key_expressions(root);
+	narrow = exprs != NIL ? NARROW_EXPR : NARROW;
+	return ws_sorted_width(root) <= narrow * (rel->reltarget->width + key_width(root, exprs)) ||
+		has_unknown_part(root, rel);
 }
 
 /* May a function read tables?  So may those that are stable, and not PostgreSQL's own. */

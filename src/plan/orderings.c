@@ -269,7 +269,7 @@ ws_useful_orderings(PlannerInfo *root, RelOptInfo *rel, bool parallel)
 
 	if (!ws_debug_force && ws_reached_by_indexes(root))
 		return NIL;
-	if (!ws_debug_force && grouping != NIL && ws_groups_unknown(root))
+	if (!ws_debug_force && grouping != NIL && ws_hashed_for_less(root))
 	{
 		/* a hash table may take much less than it seems */
 		for (int i = 0; i < (int) lengthof(own); i++)

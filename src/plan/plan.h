@@ -65,7 +65,7 @@ extern const WsPageCache *ws_page_cache(void);
 extern bool ws_reached_by_indexes(PlannerInfo *root);
 
 /* ---- groups.c ---- */
-extern bool ws_groups_unknown(PlannerInfo *root);
+extern bool ws_hashed_for_less(PlannerInfo *root);
 extern bool ws_is_union_of_few(PlannerInfo *root);
 
 /* ---- narrow.c ---- */

@@ -468,7 +468,7 @@ done:
 void
 ws_rewrite_final(PlannerInfo *root, RelOptInfo *final_rel)
 {
-	Rewrite		rw = {root, {0, 0}, !ws_debug_force && ws_groups_unknown(root), false};
+	Rewrite		rw = {root, {0, 0}, !ws_debug_force && ws_hashed_for_less(root), false};
 	double		bound = ws_inherited_bound(root);
 	WsRivals	rivals = ws_rivals(root, final_rel->pathlist);
 

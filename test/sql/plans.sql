@@ -456,6 +456,18 @@ SELECT wtest.sorted_bytes('SELECT left(body, 9), count(DISTINCT id) FROM wtest.b
        wtest.sorted_bytes('SELECT left(body, 9), id, count(*) FROM wtest.bodies GROUP BY ROLLUP (1, 2)') < 2000000 AS sets,
        wtest.sorted_bytes('SELECT left(body, 9), count(DISTINCT id) FROM wtest.bodies GROUP BY 1 HAVING max(body) > ''8''') > 5000000 AS wide;
 SELECT wtest.compare('SELECT left(body, 9), count(DISTINCT id) FROM wtest.bodies GROUP BY 1 ORDER BY 1');
+-- So it is where nobody has measured how wide a column is, of a table or of members of one.
+CREATE TABLE wtest.unmeasured AS SELECT * FROM wtest.bodies;
+CREATE TABLE wtest.unmeasured_all (LIKE wtest.bodies) PARTITION BY RANGE (id);
+CREATE TABLE wtest.unmeasured_1 PARTITION OF wtest.unmeasured_all FOR VALUES FROM (0) TO (20000);
+INSERT INTO wtest.unmeasured_all SELECT * FROM wtest.bodies;
+SELECT wtest.sorted_bytes('SELECT id, left(body, 40) FROM wtest.unmeasured ORDER BY k OFFSET 0') < 2000000 AS narrow,
+       wtest.sorted_bytes('SELECT id, md5(body) FROM wtest.unmeasured_all ORDER BY 2 OFFSET 0') < 2000000 AS member,
+       wtest.sorted_bytes('SELECT id, body, left(body, 40) FROM wtest.unmeasured ORDER BY k OFFSET 0') > 5000000 AS wide,
+       wtest.sorted_bytes('SELECT id, upper(body) FROM wtest.unmeasured ORDER BY k OFFSET 0') > 5000000 AS as_wide;
+-- Where a key is an expression, what it is made of is not sorted along, though the rest is hardly narrower.
+SELECT wtest.sorted_bytes('SELECT -(k + id) AS x, id FROM wtest.bodies ORDER BY 1 OFFSET 0')
+     = wtest.sorted_bytes('SELECT * FROM (SELECT -(k + id) AS x, id FROM wtest.bodies OFFSET 0) s ORDER BY x OFFSET 0') AS as_narrow;
 SELECT wtest.compare('SELECT s.id, (SELECT c.name FROM wtest.colours c WHERE c.id = s.id % 300 + 1) FROM wtest.slim s ORDER BY s.k, s.id');
 
 -- Nor does a UNION of few different rows sort its members (PostgreSQL 17 and later ask for that).
@@ -489,6 +501,25 @@ INSERT INTO wtest.monthly SELECT * FROM wtest.visits;
 ANALYZE wtest.monthly;
 SELECT * FROM wtest.plan('SELECT visit, count(*) FROM wtest.monthly WHERE id < 300000 GROUP BY visit') LIMIT 1;
 SELECT * FROM wtest.plan('SELECT visit, count(*) FROM wtest.monthly WHERE id > 0 GROUP BY visit') LIMIT 1;
+
+-- Nor, of a table that has grown, how many values it has that were unique; a small hash table of which a part is
+-- written is not charged as if it all were; and of arrays a prefix tells a part.
+CREATE TABLE wtest.grown (k int, st text);
+INSERT INTO wtest.grown SELECT hashint4(i), 'a' FROM generate_series(1, 100) i;
+VACUUM ANALYZE wtest.grown;
+INSERT INTO wtest.grown SELECT hashint4(i) & 63, 'b' || i % 3 FROM generate_series(1, 100000) i;
+CREATE TABLE wtest.spilt AS SELECT hashint4(i) & 2047 AS k, hashint4(i) AS few, repeat('x', 50) AS pad FROM generate_series(1, 200000) i;
+CREATE TABLE wtest.arrays AS SELECT ARRAY[i % 50, hashint4(i) & 1023, hashint4(i + 1) & 1023] AS a, i AS id FROM generate_series(1, 100000) i;
+ANALYZE wtest.spilt, wtest.arrays;
+SELECT * FROM wtest.plan('SELECT k, count(*) FROM wtest.spilt GROUP BY k') LIMIT 1;
+SELECT * FROM wtest.plan('SELECT few, count(*) FROM wtest.spilt GROUP BY few') LIMIT 1;
+SET work_mem = '1MB';
+SELECT * FROM wtest.plan('SELECT k, st, count(*) FROM wtest.grown GROUP BY k, st') LIMIT 1;
+SELECT * FROM wtest.plan('SELECT a, count(*) FROM wtest.arrays GROUP BY a') LIMIT 1;
+SELECT * FROM wtest.plan('SELECT a FROM wtest.arrays ORDER BY a') LIMIT 1;
+VACUUM wtest.grown;
+SELECT * FROM wtest.plan('SELECT k, st, count(*) FROM wtest.grown GROUP BY k, st') LIMIT 1;
+SET work_mem = '64kB';
 
 -- Under a LIMIT above a join the table is sorted before it, unless conditions on others may drop the first rows.
 CREATE TABLE wtest.names AS SELECT i AS id, i > 500 AS active FROM generate_series(1, 1000) i;
