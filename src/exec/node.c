@@ -301,6 +301,7 @@ sort_many(WsSortState *state)
 	if (ws_track_sorts && !state->foreseen)
 		ws_track_foresee(state->track, ws_foresee_output(state));
 	state->foreseen = true;
+	ws_memory_keep(state->request->memory);
 	sort = ws_sort_create(state->request, ExecGetResultType(outer), state->rel);
 	MemoryContextSwitchTo(sort->sorter->context);
 	ws_input_begin(&input, outer);

@@ -36,7 +36,6 @@ ws_sorter_create(const WsRequest *request, TupleDesc desc, Relation rel)
 	WsSorter   *sorter = palloc0(sizeof(WsSorter));
 	WsStoreContext parts = {.request = request, .desc = desc, .rel = rel};
 
-	ws_memory_keep(request->memory);
 	sorter->context = context;
 	sorter->request = request;
 	sorter->budget = ws_budget(request);

@@ -8,6 +8,14 @@
 
 #include "madeup.h"
 
+/* A sanitizer has a heap of its own. */
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
+#if __GLIBC_PREREQ(2, 33)
+#include <malloc.h>
+#define TELLS_HEAP
+#endif
+#endif
+
 #define MB (INT64CONST(1024) * 1024)
 
 /* A new machine, with memory. */
@@ -30,6 +38,26 @@ expect(const char *what, int64 bytes, WsMemoryBound bound)
 
 #define V2_MOUNT "30 20 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n"
 #define V1_MOUNT "31 20 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
+
+/* After that the heap has blocks of its own that are almost as large, as after such an array of core's. */
+static void
+heap_keeps(void)
+{
+#ifdef TELLS_HEAP
+	char	   *volatile block = malloc(MB);
+	bool		apart = mallinfo2().hblks > 0;
+
+	free(block);
+	CHECK(apart, "malloc gives a megabyte a mapping of its own at first");
+	ws_memory_keep(4 * MB);
+	block = malloc(3 * MB);
+	CHECK(mallinfo2().hblks == 0, "three megabytes are of the heap then");
+	free(block);
+	CHECK(mallinfo2().fordblks >= 3 * MB, "which keeps them: %zu bytes", mallinfo2().fordblks);
+	ws_memory_keep(PG_INT64_MAX);
+	CHECK(mallinfo2().hblks == 0, "and takes no more than it may for a sort of any size");
+#endif
+}
 
 static void
 version_2(void)
@@ -151,6 +179,7 @@ looks_once(void)
 int
 main(void)
 {
+	heap_keeps();
 	begin_machines("memory");
 	version_2();
 	version_1();
