@@ -135,8 +135,9 @@ fault('what is not UTF-8 is a null', 'key/normalize.c', 'put_byte(w, ESCAPED_FIR
 fault('any index finds a value', 'plan/reach.c', 'if ((index->relam == BTREE_AM_OID || index->relam == HASH_AM_OID) &&', 'if (',
       reason='PostgreSQL joins such tables as it would without wiscsort: plans are slower, and right')
 FILE = 'plan/narrow.c'
-fault('rows are never narrower', FILE, 'return ws_sorted_width(root) <= NARROW * (rel->reltarget->width + key_width(root));',
-      'return false;', 'sql:plans')
+fault('rows are never narrower', FILE,
+      'return ws_sorted_width(root) <= narrow * (rel->reltarget->width + key_width(root, exprs)) ||', 'return',
+      'sql:plans')
 fault('results are looked up in their own order', FILE,
       'return (root->tuple_fraction <= 0 && q->limitCount == NULL && looks_up((Node *) exprs, NULL)) ||',
       'return', 'sql:plans')

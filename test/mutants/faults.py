@@ -574,7 +574,7 @@ fault('results of initplans taken for values outside', FILE, 'return ((Param *) 
 fault('single values counted as rows', FILE, 'bytes = TUPLESORT_VALUE;', '', 'sql:plans')
 FILE = 'plan/groups.c'
 fault('as many groups as combinations', FILE,
-      'return least * least_bytes <= memory && most * most_bytes > memory;', 'return false;', 'sql:plans')
+      'return least * least_bytes <= memory ||', 'return', 'sql:plans')
 fault('statistics of combinations overlooked', FILE, 'combined = combined || has_combinations(root, expr);',
       '(void) has_combinations;', 'sql:plans')
 FILE = 'plan/rewrite.c'
