@@ -85,23 +85,20 @@ seconds_of(PlanState *node)
 	return ws_node_seconds(node);
 }
 
-/* Of the rows that were measured, how many does WiscSort take in for a LIMIT? */
-static void
-note_taken(WsAdvised *a)
+/* How many rows WiscSort takes in of as many, if it heeds a LIMIT; as it did in the last execution. */
+static double
+rows_taken(const WsAdvised *a, double rows)
 {
-	WsSortFacts *facts = &a->facts;
+	const WsSortFacts *facts = &a->facts;
 	const WsSortState *state = (const WsSortState *) a->found->node;
+	double		last = a->input->rows - a->input->begun;
 
 	if (facts->wanted == 0)
-		return;
-	facts->taken = ws_rows_taken_in(facts->rows, facts->wanted);
-	if (a->found->kind == WS_NODE_OURS && state->has_stats)
-	{
-		/* it may not have been told, or the order of rows may have hidden from it what is not wanted */
-		facts->request.wanted = state->request->wanted;
-		facts->wanted = (double) facts->request.wanted;
-		facts->taken = facts->rows - (double) state->stats.passed;
-	}
+		return 0;
+	if (a->found->kind != WS_NODE_OURS || !state->has_stats || last <= 0)
+		return ws_rows_taken_in(rows, facts->wanted);
+	/* the order of rows may have hidden from it what is not wanted */
+	return rows * Max(0, last - (double) state->stats.passed) / last;
 }
 
 /* What an entry took in a WiscSort that was run counts, more than what it took in a trial with fewer rows. */
@@ -136,8 +133,14 @@ end_measuring(WsAdvised *a, double trials)
 	WsSortForecast f;
 
 	a->measured = true;
+	if (facts->wanted > 0 && a->found->kind == WS_NODE_OURS && ((WsSortState *) node)->has_stats)
+	{
+		/* it may not have been told */
+		facts->request.wanted = ((WsSortState *) node)->request->wanted;
+		facts->wanted = (double) facts->request.wanted;
+	}
 	facts->rows = mean;
-	note_taken(a);
+	facts->taken = rows_taken(a, mean);
 	if (by_core->rows == 0)
 		return;
 	facts->row = rows->spool / rows->rows;
@@ -150,8 +153,8 @@ end_measuring(WsAdvised *a, double trials)
 
 	/* memory and disk are sized for the execution with the most rows */
 	usual = *facts;
-	facts->rows = Max(a->input->most, mean);
-	facts->taken *= facts->rows / mean;
+	facts->rows = Max(Max(a->input->most, a->input->rows - a->input->begun), mean);
+	facts->taken = rows_taken(a, facts->rows);
 	tried = a->input->sample != NULL && ws_try_sorts(a, minimal, trials);
 	note_entry(a);
 

@@ -134,8 +134,9 @@ typedef struct WsMeasured
 	ExecProcNodeMtd real;
 	int			unit;			/* to which a spool aligns them */
 	double		rows;
-	double		begun;			/* of these, those of executions that have ended */
-	double		most;			/* of one execution */
+	double		loops;			/* executions that have ended */
+	double		begun;			/* rows of these */
+	double		most;			/* of one of them */
 	double		minimal;		/* bytes as minimal tuples */
 	double		core;			/* bytes of core's memory */
 	double		spool;			/* bytes of a spool */

@@ -154,16 +154,17 @@ measured_row(PlanState *node)
 	WsMeasured *m = find(node);
 	TupleTableSlot *slot = m->real(node);
 
+	if (m->loops != node->instrument->nloops)
+	{
+		m->most = Max(m->most, m->rows - m->begun);
+		m->begun = m->rows;
+		m->loops = node->instrument->nloops;
+	}
 	if (!TupIsNull(slot))
 	{
 		ws_measure_row(m, ws_minimal_bytes(slot), again_bytes(m, slot));
 		if (m->take != NULL)
 			m->take(m, slot);
-	}
-	else
-	{
-		m->most = Max(m->most, m->rows - m->begun);
-		m->begun = m->rows;
 	}
 	return slot;
 }

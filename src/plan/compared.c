@@ -298,10 +298,14 @@ is_partly_told(PlannerInfo *root, const PathKey *pathkey)
 bool
 ws_any_stays_compared(PlannerInfo *root, List *pathkeys, double rows)
 {
-	ListCell   *lc;
+	for (int i = 0; i < list_length(pathkeys); i++)
+	{
+		const PathKey *pathkey = list_nth_node(PathKey, pathkeys, i);
 
-	foreach(lc, pathkeys)
-		if (stays_compared(root, lfirst_node(PathKey, lc), rows) || is_partly_told(root, lfirst(lc)))
+		if (stays_compared(root, pathkey, rows) ||
+			(is_partly_told(root, pathkey) &&
+			 (i == 0 || rows_alike(root, pathkeys, 0, i, rows) > FEW_TIES)))
 			return true;
+	}
 	return false;
 }

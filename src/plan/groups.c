@@ -76,9 +76,11 @@ growth(PlannerInfo *root, const RelOptInfo *rel)
 	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(rte->relid));
 	if (!HeapTupleIsValid(tuple))
 		return 1;
-	rows = Max(((Form_pg_class) GETSTRUCT(tuple))->reltuples, 1);
+	rows = ((Form_pg_class) GETSTRUCT(tuple))->reltuples;
 	ReleaseSysCache(tuple);
-	return rel->tuples < GROWN * rows ? 1 : rel->tuples / rows;
+	if (rows < 0)
+		return 1;				/* truncated, and filled again */
+	return rel->tuples < GROWN * rows ? 1 : rel->tuples / Max(rows, 1);
 }
 
 /*
@@ -97,8 +99,8 @@ is_unknown(PlannerInfo *root, Node *expr, double *values, double *least)
 		return false;
 	examine_variable(root, expr, 0, &data);
 	*values = *least = get_variable_numdistinct(&data, &unknown);
-	/* a part of the rows is expected to be values of their own */
-	if (HeapTupleIsValid(data.statsTuple) && data.rel != NULL && data.rel->relid > 0 &&
+	/* a part of the rows is expected to be values of their own, and no index says so */
+	if (!data.isunique && HeapTupleIsValid(data.statsTuple) && data.rel != NULL && data.rel->relid > 0 &&
 		((Form_pg_statistic) GETSTRUCT(data.statsTuple))->stadistinct < 0)
 		*least /= growth(root, data.rel);
 	unknown = !HeapTupleIsValid(data.statsTuple) && !data.isunique;

@@ -15,6 +15,7 @@
 #include "access/detoast.h"
 #include "access/htup_details.h"
 #include "access/relation.h"
+#include "access/sysattr.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_language.h"
 #include "catalog/pg_proc.h"
@@ -37,6 +38,9 @@
  */
 #define NARROW		0.5
 #define NARROW_EXPR	0.8
+
+/* For so wide a column is taken whose width nobody has measured, and of which a part is wanted. */
+#define UNKNOWN_WIDTH	500
 
 /* Is a column of the result one by which windows are made? */
 static bool
@@ -187,25 +191,6 @@ key_width(PlannerInfo *root, List *exprs)
 	return set_pathtarget_cost_width(root, keys)->width;
 }
 
-/* The relation whose statistics tell how wide columns of `rel` are: it, or one that inherits from it. */
-static const RelOptInfo *
-measured_relation(const PlannerInfo *root, const RelOptInfo *rel)
-{
-	ListCell   *lc;
-
-	if (!root->simple_rte_array[rel->relid]->inh)
-		return rel;
-	foreach(lc, root->append_rel_list)
-	{
-		const AppendRelInfo *member = lfirst_node(AppendRelInfo, lc);
-		const RelOptInfo *child = root->simple_rel_array[member->child_relid];
-
-		if (member->parent_relid == rel->relid && child != NULL && child->pages > 0)
-			return measured_relation(root, child);
-	}
-	return NULL;
-}
-
 /* Is a column of `rel` of any length, and has nobody measured how long its values are? */
 static bool
 is_of_unknown_width(const PlannerInfo *root, const RelOptInfo *rel, const Expr *column)
@@ -219,54 +204,77 @@ is_of_unknown_width(const PlannerInfo *root, const RelOptInfo *rel, const Expr *
 							   BoolGetDatum(false));
 }
 
-/* Does core sort a column of the level's relation, or an expression that may be as wide? */
-static bool
-is_sorted_along(PlannerInfo *root, const Var *column)
+/*
+ * The columns of the level's relation that core sorts, as they are or in expressions that may be as wide; as
+ * pull_varattnos has them.
+ */
+static Bitmapset *
+columns_sorted(PlannerInfo *root, Index level)
 {
-	int			columns = PVC_RECURSE_AGGREGATES | PVC_RECURSE_WINDOWFUNCS | PVC_RECURSE_PLACEHOLDERS;
-	List	   *wide = list_make1(root->parse->havingQual);
+	Bitmapset  *columns = NULL;
 	ListCell   *lc;
 
+	pull_varattnos(root->parse->havingQual, level, &columns);
 	foreach(lc, root->processed_tlist)
 	{
 		TargetEntry *item = lfirst_node(TargetEntry, lc);
 
 		if (IsA(item->expr, Var) || made_afterwards(root, item) || most_bytes(root, item->expr) > 0)
-			wide = lappend(wide, item->expr);
+			pull_varattnos((Node *) item->expr, level, &columns);
 	}
-	foreach(lc, pull_var_clause((Node *) wide, columns))
-	{
-		const Var  *var = lfirst_node(Var, lc);
+	return columns;
+}
 
-		if (var->varno == column->varno && var->varattno == column->varattno)
-			return true;
+/* Of what inherits from one relation, the one that decides for all of them, so that they are sorted alike. */
+static const RelOptInfo *
+first_member(const PlannerInfo *root, const RelOptInfo *rel)
+{
+	Index		parent = 0;
+	ListCell   *lc;
+
+	if (rel->reloptkind != RELOPT_OTHER_MEMBER_REL || root->append_rel_array[rel->relid] == NULL)
+		return rel;
+	parent = root->append_rel_array[rel->relid]->parent_relid;
+	foreach(lc, root->append_rel_list)
+	{
+		const AppendRelInfo *member = lfirst_node(AppendRelInfo, lc);
+		const RelOptInfo *child = root->simple_rel_array[member->child_relid];
+
+		if (member->parent_relid == parent && child != NULL && child->pages > 0 &&
+			child->reltarget->exprs != NIL)
+			return child;
 	}
-	return false;
+	return rel;
 }
 
 /*
- * Is a column of unknown width, of which the result has a part only?  PostgreSQL takes text for 32 bytes
- * then.
- * `rel` is the relation of the level, or one that inherits from it and has its columns in the same places.
+ * How many columns of unknown width are read, of which the result has a part at most?  PostgreSQL takes text
+ * for 32 bytes then.  `rel` is the relation of the level, or inherits from it and has its columns in the same
+ * places.
  */
-static bool
-has_unknown_part(PlannerInfo *root, const RelOptInfo *rel)
+static int
+unknown_parts(PlannerInfo *root, const RelOptInfo *rel)
 {
 	const RelOptInfo *level = root->simple_rel_array[bms_singleton_member(root->all_baserels)];
-	const RelOptInfo *measured = measured_relation(root, rel);
-
+	const RelOptInfo *measured = first_member(root, rel);
+	Bitmapset  *sorted = NULL;
+	int			parts = 0;
 	ListCell   *lc1;
 	ListCell   *lc2;
 
-	if (measured == NULL)
-		return false;
 	forboth(lc1, level->reltarget->exprs, lc2, measured->reltarget->exprs)
 	{
-		if (is_of_unknown_width(root, measured, lfirst(lc2)) && IsA(lfirst(lc1), Var) &&
-			!is_sorted_along(root, lfirst(lc1)))
-			return true;
+		const Var  *column = lfirst(lc1);
+
+		if (!IsA(column, Var) || !is_of_unknown_width(root, measured, lfirst(lc2)))
+			continue;
+		if (sorted == NULL)
+			sorted = columns_sorted(root, level->relid);
+		if (!bms_is_member(column->varattno - FirstLowInvalidHeapAttributeNumber, sorted) &&
+			!bms_is_member(-FirstLowInvalidHeapAttributeNumber, sorted))
+			parts++;
 	}
-	return false;
+	return parts;
 }
 
 /*
@@ -279,6 +287,7 @@ ws_narrower_when_sorted(PlannerInfo *root, const RelOptInfo *rel)
 	const Query *q = root->parse;
 	List	   *exprs;
 	double		narrow;
+	double		scanned;
 
 	if (root->query_pathkeys == NIL || ws_debug_force || ws_record_store == WS_STORE_HEAP ||
 		bms_membership(root->all_baserels) != BMS_SINGLETON ||
@@ -287,8 +296,8 @@ ws_narrower_when_sorted(PlannerInfo *root, const RelOptInfo *rel)
 		return false;
 	exprs = key_expressions(root);
 	narrow = exprs != NIL ? NARROW_EXPR : NARROW;
-	return ws_sorted_width(root) <= narrow * (rel->reltarget->width + key_width(root, exprs)) ||
-		has_unknown_part(root, rel);
+	scanned = rel->reltarget->width + key_width(root, exprs) + UNKNOWN_WIDTH * unknown_parts(root, rel);
+	return ws_sorted_width(root) <= narrow * scanned;
 }
 
 /* May a function read tables?  So may those that are stable, and not PostgreSQL's own. */

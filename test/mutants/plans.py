@@ -26,16 +26,15 @@ fault('a LIMIT of some of the rows', FILE,
 FILE = 'plan/paths.c'
 fault('a disabled scan dropped', FILE, 'else if (ws_costs_of_disabled(&cpath->path))', 'else if (false)', 'sql:plans')
 FILE = 'plan/narrow.c'
-fault('text that nobody has measured has 32 bytes', FILE, 'has_unknown_part(root, rel);', 'false;', 'sql:plans')
-fault('members that nobody has measured', FILE, 'return measured_relation(root, child);', 'return NULL;', 'sql:plans')
+fault('text that nobody has measured has 32 bytes', FILE, 'parts++;', '', 'sql:plans')
+fault('whole rows have no columns', FILE, '!bms_is_member(-FirstLowInvalidHeapAttributeNumber, sorted))', 'true)', 'sql:plans')
 fault('what a key is made of is sorted along', FILE, 'narrow = exprs != NIL ? NARROW_EXPR : NARROW;', 'narrow = NARROW;',
       'sql:plans')
 FILE = 'plan/groups.c'
 fault('a grown table is as it was', FILE, '*least /= growth(root, data.rel);', '*least /= 1;', 'sql:plans')
 fault('hash tables write all rows', FILE, '(work_mem * (Size) 1024 < WS_HELPER_MEMORY &&', '(false &&', 'sql:plans')
 fault('arrays told as numbers', 'plan/compared.c',
-      'if (stays_compared(root, lfirst_node(PathKey, lc), rows) || is_partly_told(root, lfirst(lc)))',
-      'if (stays_compared(root, lfirst_node(PathKey, lc), rows))', 'sql:plans')
+      '(is_partly_told(root, pathkey) &&', '(false &&', 'sql:plans')
 fault('pages of the heap given back', 'os/memory.c', 'block = malloc(Min(bytes, LARGEST_KEPT));', 'block = NULL;',
       'unit:test_memory')
 fault('advice for the average execution', 'advise/advise.c', 'facts->rows = Max(a->input->most, mean);', '', 't:advise')

@@ -465,6 +465,13 @@ SELECT wtest.sorted_bytes('SELECT id, left(body, 40) FROM wtest.unmeasured ORDER
        wtest.sorted_bytes('SELECT id, md5(body) FROM wtest.unmeasured_all ORDER BY 2 OFFSET 0') < 2000000 AS member,
        wtest.sorted_bytes('SELECT id, body, left(body, 40) FROM wtest.unmeasured ORDER BY k OFFSET 0') > 5000000 AS wide,
        wtest.sorted_bytes('SELECT id, upper(body) FROM wtest.unmeasured ORDER BY k OFFSET 0') > 5000000 AS as_wide;
+-- A whole row has all columns; and one column, whatever its width, is little beside a wide one that is sorted along.
+CREATE TABLE wtest.noted AS SELECT * FROM wtest.bodies;
+ANALYZE wtest.noted;
+ALTER TABLE wtest.noted ADD note text;
+SELECT line FROM wtest.plan('SELECT m, left(body, 9) FROM wtest.unmeasured m ORDER BY k') line WHERE line ~ 'WiscSort';
+SELECT wtest.below_sort('SELECT m, left(body, 9) AS part FROM wtest.unmeasured m ORDER BY k', 'left(') AS whole_row,
+       wtest.below_sort('SELECT id, body, note IS NOT NULL FROM wtest.noted ORDER BY k', 'IS NOT NULL') AS beside;
 -- Where a key is an expression, what it is made of is not sorted along, though the rest is hardly narrower.
 SELECT wtest.sorted_bytes('SELECT -(k + id) AS x, id FROM wtest.bodies ORDER BY 1 OFFSET 0')
      = wtest.sorted_bytes('SELECT * FROM (SELECT -(k + id) AS x, id FROM wtest.bodies OFFSET 0) s ORDER BY x OFFSET 0') AS as_narrow;
@@ -517,6 +524,19 @@ SET work_mem = '1MB';
 SELECT * FROM wtest.plan('SELECT k, st, count(*) FROM wtest.grown GROUP BY k, st') LIMIT 1;
 SELECT * FROM wtest.plan('SELECT a, count(*) FROM wtest.arrays GROUP BY a') LIMIT 1;
 SELECT * FROM wtest.plan('SELECT a FROM wtest.arrays ORDER BY a') LIMIT 1;
+CREATE TABLE wtest.filled (k int, st text);
+INSERT INTO wtest.filled SELECT i, 'a' FROM generate_series(1, 60000) i;
+VACUUM ANALYZE wtest.filled;
+TRUNCATE wtest.filled;
+INSERT INTO wtest.filled SELECT i, 'a' FROM generate_series(1, 100000) i;
+SELECT * FROM wtest.plan('SELECT k, st, count(*) FROM wtest.filled GROUP BY k, st') LIMIT 1;
+DELETE FROM wtest.grown;
+INSERT INTO wtest.grown SELECT i, 'b' || i % 3 FROM generate_series(1, 100000) i;
+CREATE UNIQUE INDEX grown_once ON wtest.grown (k);
+UPDATE pg_class SET reltuples = 100 WHERE oid = 'wtest.grown'::regclass;
+SELECT * FROM wtest.plan('SELECT DISTINCT k, st FROM wtest.grown') LIMIT 1;
+SELECT * FROM wtest.plan('SELECT id, a, count(*) FROM wtest.arrays GROUP BY id, a') LIMIT 1;
+DROP INDEX wtest.grown_once;
 VACUUM wtest.grown;
 SELECT * FROM wtest.plan('SELECT k, st, count(*) FROM wtest.grown GROUP BY k, st') LIMIT 1;
 SET work_mem = '64kB';

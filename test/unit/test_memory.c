@@ -48,7 +48,11 @@ heap_keeps(void)
 	bool		apart = mallinfo2().hblks > 0;
 
 	free(block);
-	CHECK(apart, "malloc gives a megabyte a mapping of its own at first");
+	if (!apart)
+	{
+		printf("# the heap is not glibc's, or set otherwise\n");
+		return;
+	}
 	ws_memory_keep(4 * MB);
 	block = malloc(3 * MB);
 	CHECK(mallinfo2().hblks == 0, "three megabytes are of the heap then");
