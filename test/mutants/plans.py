@@ -37,4 +37,5 @@ fault('arrays told as numbers', 'plan/compared.c',
       '(is_partly_told(root, pathkey) &&', '(false &&', 'sql:plans')
 fault('pages of the heap given back', 'os/memory.c', 'block = malloc(Min(bytes, LARGEST_KEPT));', 'block = NULL;',
       'unit:test_memory')
-fault('advice for the average execution', 'advise/advise.c', 'facts->rows = Max(a->input->most, mean);', '', 't:advise')
+fault('advice for the average execution', 'advise/advise.c',
+      'facts->rows = Max(Max(a->input->most, a->input->rows - a->input->begun), mean);', '', 't:advise')
