@@ -30,6 +30,7 @@ MADE = ('bench/results.jsonl', 'RESULTS.md', 'docs/pictures')
 SIDES = ('core', 'wiscsort')
 # Of a run, said by its first line, and then only by lines where it is another.
 SAID_ONCE = ('command', 'server', 'machine', 'versions')
+MOST_COMMAND = 200      # characters
 NEEDED = ('date', 'run', 'case', 'name')
 # Lines that agree in these measured the same thing.
 MEASURED = ('shape', 'width', 'key', 'distribution', 'work_mem', 'cache', 'rows', 'consume', 'settings',
@@ -163,14 +164,18 @@ def _place(run):
 
 
 def _command(words):
-    """The command line, without the options that name places of the machine it ran on."""
+    """The command line, without the options that name places of the machine it ran on.
+
+    A long one is cut: the lines have the names of the cells.
+    """
     kept, skip = [], False
     for word in words:
         place = word.split('=')[0] in ('--pg-config', '--output')
         if not skip and not place:
             kept.append(word)
         skip = place and '=' not in word
-    return shlex.join(kept)
+    command = shlex.join(kept)
+    return command if len(command) <= MOST_COMMAND else command[:MOST_COMMAND] + ' ...'
 
 
 def _run(run, number, of):

@@ -333,6 +333,8 @@ def lines_say_what_matters():
     equal((one['versions']['postgresql'], one['versions']['commit'], one['machine']['ram_mb']),
           ('15.1', '0123456789ab', 2), 'versions and machine are short')
     equal((one['pairs'], one['ratios'], one['complete']), (3, [2, 2, 2], True), 'the warm-up is not counted')
+    long = results.cell_line(dict(RUN, command=['--case', 'x' * 3000]), 1, 1, measured(2, 'headline'))['command']
+    equal((len(long), long[-4:]), (204, ' ...'), 'a long command is cut')
     with open(results.FILE) as f:
         longest = max(map(len, f))
     check(longest <= 2500, 'a line stays short', longest)
