@@ -26,7 +26,7 @@ fault('a LIMIT of some of the rows', FILE,
 FILE = 'plan/paths.c'
 fault('a disabled scan dropped', FILE, 'else if (ws_costs_of_disabled(&cpath->path))', 'else if (false)', 'sql:plans')
 FILE = 'plan/narrow.c'
-fault('text that nobody has measured has 32 bytes', FILE, 'parts++;', '', 'sql:plans')
+fault('text that nobody has measured has 32 bytes', FILE, 'parts++;', 'parts += 0;', 'sql:plans')
 fault('whole rows have no columns', FILE, '!bms_is_member(-FirstLowInvalidHeapAttributeNumber, sorted))', 'true)', 'sql:plans')
 fault('what a key is made of is sorted along', FILE, 'narrow = exprs != NIL ? NARROW_EXPR : NARROW;', 'narrow = NARROW;',
       'sql:plans')

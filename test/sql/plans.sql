@@ -470,7 +470,7 @@ CREATE TABLE wtest.noted AS SELECT * FROM wtest.bodies;
 ANALYZE wtest.noted;
 ALTER TABLE wtest.noted ADD note text;
 SELECT line FROM wtest.plan('SELECT m, left(body, 9) FROM wtest.unmeasured m ORDER BY k') line WHERE line ~ 'WiscSort';
-SELECT wtest.below_sort('SELECT m, left(body, 9) AS part FROM wtest.unmeasured m ORDER BY k', 'left(') AS whole_row,
+SELECT wtest.below_sort('SELECT m, left(body, 9) AS part FROM wtest.unmeasured m ORDER BY k', '"left"(') AS whole_row,
        wtest.below_sort('SELECT id, body, note IS NOT NULL FROM wtest.noted ORDER BY k', 'IS NOT NULL') AS beside;
 -- Where a key is an expression, what it is made of is not sorted along, though the rest is hardly narrower.
 SELECT wtest.sorted_bytes('SELECT -(k + id) AS x, id FROM wtest.bodies ORDER BY 1 OFFSET 0')
