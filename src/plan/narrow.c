@@ -229,7 +229,7 @@ columns_sorted(PlannerInfo *root, Index level)
 static const RelOptInfo *
 first_member(const PlannerInfo *root, const RelOptInfo *rel)
 {
-	Index		parent = 0;
+	Index		parent;
 	ListCell   *lc;
 
 	if (rel->reloptkind != RELOPT_OTHER_MEMBER_REL || root->append_rel_array[rel->relid] == NULL)
@@ -288,6 +288,7 @@ ws_narrower_when_sorted(PlannerInfo *root, const RelOptInfo *rel)
 	List	   *exprs;
 	double		narrow;
 	double		scanned;
+	double		sorted;
 
 	if (root->query_pathkeys == NIL || ws_debug_force || ws_record_store == WS_STORE_HEAP ||
 		bms_membership(root->all_baserels) != BMS_SINGLETON ||
@@ -296,8 +297,11 @@ ws_narrower_when_sorted(PlannerInfo *root, const RelOptInfo *rel)
 		return false;
 	exprs = key_expressions(root);
 	narrow = exprs != NIL ? NARROW_EXPR : NARROW;
-	scanned = rel->reltarget->width + key_width(root, exprs) + UNKNOWN_WIDTH * unknown_parts(root, rel);
-	return ws_sorted_width(root) <= narrow * scanned;
+	scanned = rel->reltarget->width + key_width(root, exprs);
+	sorted = ws_sorted_width(root);
+	if (sorted > narrow * scanned)
+		scanned += UNKNOWN_WIDTH * unknown_parts(root, rel);
+	return sorted <= narrow * scanned;
 }
 
 /* May a function read tables?  So may those that are stable, and not PostgreSQL's own. */

@@ -136,7 +136,7 @@ fault('any index finds a value', 'plan/reach.c', 'if ((index->relam == BTREE_AM_
       reason='PostgreSQL joins such tables as it would without wiscsort: plans are slower, and right')
 FILE = 'plan/narrow.c'
 fault('rows are never narrower', FILE,
-      'return ws_sorted_width(root) <= narrow * scanned;', 'return false;', 'sql:plans')
+      'return sorted <= narrow * scanned;', 'return false;', 'sql:plans')
 fault('results are looked up in their own order', FILE,
       'return (root->tuple_fraction <= 0 && q->limitCount == NULL && looks_up((Node *) exprs, NULL)) ||',
       'return', 'sql:plans')
