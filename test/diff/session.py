@@ -225,10 +225,16 @@ class Session:
         return new[-6000:]
 
     def recover(self):
-        """Waits for the server after a crash, or makes a new cluster."""
+        """Waits for the server after a crash, or makes a new cluster.
+
+        The postmaster may learn of the crash a moment after the client does, and
+        then ends the sessions that began meanwhile: so one must last a while."""
         for _ in range(100):
             try:
-                self.cluster.connect().close()
+                conn = self.cluster.connect()
+                time.sleep(0.3)
+                conn.cursor().execute('SELECT 1')
+                conn.close()
                 return
             except psycopg2.Error:
                 time.sleep(0.1)
