@@ -176,11 +176,55 @@ ws_comparison_encoding(Oid proc, Oid collation, int *width)
 #undef FIXED
 }
 
-/* The same for an ordering operator; *descending is set too. */
+/* Is an attribute of a function this name? */
+static bool
+is_named(HeapTuple tuple, AttrNumber attno, const char *name)
+{
+	bool		isnull;
+	Datum		datum = SysCacheGetAttr(PROCOID, tuple, attno, &isnull);
+
+	return !isnull && strcmp(TextDatumGetCString(datum), name) == 0;
+}
+
+/* Is it the function by which citext compares (lower.c), of whatever name, and in whatever schema? */
+static bool
+lowers_texts(Oid proc)
+{
+	HeapTuple	tuple;
+	bool		lowers;
+
+	if (proc < FirstNormalObjectId)
+		return false;
+	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(proc));
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	lowers = ((Form_pg_proc) GETSTRUCT(tuple))->prolang == ClanguageId &&
+		is_named(tuple, Anum_pg_proc_prosrc, "citext_cmp") &&
+		is_named(tuple, Anum_pg_proc_probin, "$libdir/citext");
+	ReleaseSysCache(tuple);
+	return lowers;
+}
+
+/*
+ * The comparison procedure behind an ordering operator, or, if that lowers texts, the one that compares the
+ * lowered ones.
+ */
+static Oid
+comparison_when_lowered(Oid sortop, bool *descending)
+{
+	Oid			proc = ws_comparison_proc(sortop, descending);
+
+	return lowers_texts(proc) ? F_BTTEXTCMP : proc;
+}
+
+/*
+ * The same for an ordering operator; *descending is set too.  Of what compares texts in lower case
+ * (ws_key_is_lowered), that of the lowered ones.
+ */
 WsEncoding
 ws_key_encoding(Oid sortop, Oid collation, bool *descending, int *width)
 {
-	return ws_comparison_encoding(ws_comparison_proc(sortop, descending), collation, width);
+	return ws_comparison_encoding(comparison_when_lowered(sortop, descending), collation, width);
 }
 
 /* Adds a sort column to what is known of the width of all. */
@@ -196,12 +240,21 @@ ws_key_width_add(WsKeyWidth *all, Oid sortop, Oid collation, bool notnull)
 	all->bytes += width + (notnull ? 0 : 1);
 }
 
-/* Is it text, of whatever collation, that the operator orders? */
+/* Does the operator order texts by what they are in lower case? */
+bool
+ws_key_is_lowered(Oid sortop)
+{
+	bool		descending;
+
+	return lowers_texts(ws_comparison_proc(sortop, &descending));
+}
+
+/* Is it text, of whatever collation, that the operator orders, perhaps in lower case? */
 bool
 ws_key_is_text(Oid sortop, bool *padded)
 {
 	bool		descending;
-	Oid			proc = ws_comparison_proc(sortop, &descending);
+	Oid			proc = comparison_when_lowered(sortop, &descending);
 
 	*padded = proc == F_BPCHARCMP;
 	return proc == F_BTTEXTCMP || proc == F_BPCHARCMP;

@@ -35,9 +35,9 @@ text_of(const WsKeyColumn *col, Datum value, Size *n)
 }
 
 static inline Datum
-detoast(Datum value)
+detoast(const WsKeyColumn *col, Datum value)
 {
-	return PointerGetDatum(PG_DETOAST_DATUM_PACKED(value));
+	return PointerGetDatum(ws_text_of(col, value));
 }
 
 static inline void
@@ -59,7 +59,7 @@ invert(uint8 *bytes, Size n)
 void
 ws_guess_begin(WsGuess *guess, const WsKeyColumn *col, Datum value)
 {
-	Datum		text = detoast(value);
+	Datum		text = detoast(col, value);
 	Size		n;
 	const char *bytes = text_of(col, text, &n);
 
@@ -87,7 +87,7 @@ common_bytes(const WsGuess *guess, const char *bytes, Size n)
 void
 ws_guess_add(WsGuess *guess, Datum value)
 {
-	Datum		text = detoast(value);
+	Datum		text = detoast(guess->col, value);
 	Size		n;
 	const char *bytes = text_of(guess->col, text, &n);
 
@@ -100,7 +100,7 @@ void
 ws_guess_window(const WsGuess *guess, Datum value, Size wanted, uint8 *out)
 {
 	const WsKeyColumn *col = guess->col;
-	Datum		text = detoast(value);
+	Datum		text = detoast(col, value);
 	Size		n;
 	const char *bytes = text_of(col, text, &n);
 	Size		known = 0;

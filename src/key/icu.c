@@ -316,7 +316,7 @@ Datum
 ws_icu_abbreviate(Datum original, SortSupport ssup)
 {
 	const WsKeyColumn *col = ssup->ssup_extra;
-	struct varlena *text = PG_DETOAST_DATUM_PACKED(original);
+	struct varlena *text = ws_text_of(col, original);
 	Size		n = ws_icu_length(col, VARDATA_ANY(text), VARSIZE_ANY_EXHDR(text));
 	uint64		key;
 

@@ -78,6 +78,7 @@ typedef struct WsKeyColumn
 	struct WsAlphabet *alphabet;	/* guesses instead of `transform`, or NULL */
 	struct WsLetters *letters;	/* makes key bytes, of WS_ENC_LETTERS; else NULL */
 	bool		padded;			/* trailing blanks do not count (bpchar) */
+	bool		lowered;		/* text that is compared in lower case (lower.c) */
 	int16		length;			/* attlen of its values, and whether they are passed by value */
 	bool		byval;
 	bool		dissimilar;		/* there may be values of it that cannot be compared */
@@ -270,7 +271,6 @@ extern WsEncoding ws_key_encoding(Oid sortop, Oid collation, bool *descending, i
 extern bool ws_key_is_text(Oid sortop, bool *padded);
 extern void ws_init_sort_support(SortSupport ssup, AttrNumber attno, Oid sortop, Oid collation,
 								 bool nulls_first, bool abbreviate);
-extern bool ws_abbreviates_otherwise(Oid sortop, Oid collation);
 extern void ws_find_abbreviation(WsKeyColumn *col, Oid sortop, Oid collation);
 
 /* ---- nested.c: abbreviated keys of arrays, ranges, multiranges, jsonb and composite types ---- */

@@ -55,7 +55,9 @@ ws_keyqueue_create(const WsKeySpec *spec, const WsThreads *threads, WsAccount *a
 {
 	WsKeyQueue *q;
 
-	if (spec->cols[0].icu == NULL || !spec->first_alone || !ws_thread_wanted(threads->sort, true))
+	/* a helper cannot lower texts */
+	if (spec->cols[0].icu == NULL || spec->cols[0].lowered || !spec->first_alone ||
+		!ws_thread_wanted(threads->sort, true))
 		return NULL;
 	q = palloc0(sizeof(WsKeyQueue));
 	q->col = &spec->cols[0];

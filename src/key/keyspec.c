@@ -10,6 +10,7 @@
 #include "key/text.h"
 
 #include "access/transam.h"
+#include "catalog/pg_operator.h"
 #include "catalog/pg_type.h"
 #include "mb/pg_wchar.h"
 #include "parser/parse_coerce.h"
@@ -39,7 +40,14 @@ find_abbreviation(WsKeyColumn *col, Oid type, Oid sortop, Oid collation)
 		col->encoding = WS_ENC_TRANSFORMED;
 		return;
 	}
-	ws_find_abbreviation(col, sortop, collation);
+	ws_find_abbreviation(col, col->lowered ? TextLessOperator : sortop, collation);
+	if (col->lowered && col->icu == NULL)
+	{
+		/* core's abbreviations are of texts that are not lowered */
+		col->abbreviate = NULL;
+		col->encoding = WS_ENC_NONE;
+		col->width = 0;
+	}
 	if (col->icu != NULL)
 		col->transform = ws_transform_of_icu(col->icu, collation);
 }
@@ -130,6 +138,9 @@ ws_keyspec_create(TupleDesc desc, int ncols, const AttrNumber *attnos,
 
 		col->encoding = ws_key_encoding(sortops[i], collations[i],
 										&col->descending, &col->width);
+		col->lowered = OidIsValid(collations[i]) && ws_key_is_lowered(sortops[i]);
+		if (col->lowered)
+			ws_lower_sort_support(&spec->compare[i]);
 		if (ws_encoding_partial(col->encoding))
 		{
 			/* of a later column core compares no values if those before it differ */

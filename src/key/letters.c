@@ -32,7 +32,7 @@
  * which is above all numbers; or, if there are some behind the last place, above that, these.
  *
  * What the letters of a collation tell is in a table (lettertable.c).  Nothing is allocated or raised but by
- * detoasting.
+ * detoasting, and by lowering.
  *-------------------------------------------------------------------------
  */
 #include "key/text.h"
@@ -299,7 +299,7 @@ Size
 ws_letters_bytes(const WsKeyColumn *col, Datum value, Size skip, Size wanted, uint8 *out, bool *plain)
 {
 	const WsLetterTable *table = col->letters->table;
-	struct varlena *v = PG_DETOAST_DATUM_PACKED(value);
+	struct varlena *v = ws_text_of(col, value);
 	const char *text = VARDATA_ANY(v);
 	Size		n = ws_icu_length(col, text, VARSIZE_ANY_EXHDR(v));
 	LetterBytes w = {out, skip, skip + wanted, 0};
@@ -379,12 +379,17 @@ ws_letters_end(const uint8 *bytes, Size n, uint8 invert, bool ignores, bool *com
 WsLettered
 ws_letters_of(const WsLetterTable *table, const WsKeyColumn *col, Datum value)
 {
-	const struct varlena *v = (struct varlena *) DatumGetPointer(value);
+	struct varlena *v = (struct varlena *) DatumGetPointer(value);
+	WsLettered	lettered;
 
 	if (VARATT_IS_EXTERNAL(v) || VARATT_IS_COMPRESSED(v))
 		return WS_LETTERS_STRANGE;
-	return letters_of(table, (const uint8 *) VARDATA_ANY(v),
-					  ws_icu_length(col, VARDATA_ANY(v), VARSIZE_ANY_EXHDR(v)));
+	v = ws_text_of(col, value);
+	lettered = letters_of(table, (const uint8 *) VARDATA_ANY(v),
+						  ws_icu_length(col, VARDATA_ANY(v), VARSIZE_ANY_EXHDR(v)));
+	if ((Pointer) v != DatumGetPointer(value))
+		pfree(v);
+	return lettered;
 }
 
 /* Looks at a value whose bytes may not be asked for. */
@@ -450,22 +455,15 @@ alike(const Reading *a, const Reading *b)
 	return i;
 }
 
-/*
- * Orders two values of a column of which no text that has come is strange, as an ascending one; sets *cmp.
- * False if they are not told by what they weigh on the first level, or are not in line.
- */
-bool
-ws_letters_compare(const WsKeyColumn *col, Datum x, Datum y, int *cmp)
+/* ws_letters_compare for two texts that are in line, and lowered if need be. */
+static bool
+compare_in_line(const WsKeyColumn *col, const struct varlena *v, const struct varlena *w, int *cmp)
 {
-	const struct varlena *v = (struct varlena *) DatumGetPointer(x);
-	const struct varlena *w = (struct varlena *) DatumGetPointer(y);
 	Reading		a = {.text = (const uint8 *) VARDATA_ANY(v)};
 	Reading		b = {.text = (const uint8 *) VARDATA_ANY(w)};
 	uint8		place;
 	uint8		other;
 
-	if (VARATT_IS_EXTERNAL(v) || VARATT_IS_COMPRESSED(v) || VARATT_IS_EXTERNAL(w) || VARATT_IS_COMPRESSED(w))
-		return false;
 	a.n = ws_icu_length(col, VARDATA_ANY(v), VARSIZE_ANY_EXHDR(v));
 	b.n = ws_icu_length(col, VARDATA_ANY(w), VARSIZE_ANY_EXHDR(w));
 	a.pos = b.pos = alike(&a, &b);
@@ -479,4 +477,27 @@ ws_letters_compare(const WsKeyColumn *col, Datum x, Datum y, int *cmp)
 	} while (place == other && place != 0);
 	*cmp = (place > other) - (place < other);
 	return *cmp != 0;
+}
+
+/*
+ * Orders two values of a column of which no text that has come is strange, as an ascending one; sets *cmp.
+ * False if they are not told by what they weigh on the first level, or are not in line.
+ */
+bool
+ws_letters_compare(const WsKeyColumn *col, Datum x, Datum y, int *cmp)
+{
+	struct varlena *v = (struct varlena *) DatumGetPointer(x);
+	struct varlena *w = (struct varlena *) DatumGetPointer(y);
+	bool		told;
+
+	if (VARATT_IS_EXTERNAL(v) || VARATT_IS_COMPRESSED(v) || VARATT_IS_EXTERNAL(w) || VARATT_IS_COMPRESSED(w))
+		return false;
+	if (likely(!col->lowered))
+		return compare_in_line(col, v, w, cmp);
+	v = ws_lowered(x);
+	w = ws_lowered(y);
+	told = compare_in_line(col, v, w, cmp);
+	pfree(v);
+	pfree(w);
+	return told;
 }

@@ -338,9 +338,9 @@ static struct varlena *
 value_in_window(const Window *w, const WsKeyColumn *col, Datum value)
 {
 	/* each byte is at least one of the key */
-	if (col->encoding == WS_ENC_TEXT || col->encoding == WS_ENC_BYTEA)
+	if ((col->encoding == WS_ENC_TEXT && !col->lowered) || col->encoding == WS_ENC_BYTEA)
 		return ws_value_beginning(value, w->end > w->pos ? w->end - w->pos + 1 : 1);
-	return PG_DETOAST_DATUM_PACKED(value);
+	return ws_text_of(col, value);
 }
 
 /* Appends one non-null value.  A column that tells_null also says `next_null` of the next. */
@@ -438,7 +438,7 @@ begin_with_text(Window *w, const WsKeySpec *spec, const Datum *values, const boo
 	bool		second = false;
 	Size		n;
 
-	if (unlikely(VARATT_IS_EXTERNAL(v) || VARATT_IS_COMPRESSED(v)))
+	if (unlikely(VARATT_IS_EXTERNAL(v) || VARATT_IS_COMPRESSED(v) || col->lowered))
 		return false;
 	n = VARSIZE_ANY_EXHDR(v);
 	if (col->encoding == WS_ENC_BPCHAR)

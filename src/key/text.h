@@ -15,6 +15,21 @@
 typedef struct WsIcu WsIcu;
 typedef struct WsLetterFacts WsLetterFacts;
 
+/* ---- encoding.c ---- */
+extern bool ws_key_is_lowered(Oid sortop);
+extern bool ws_abbreviates_otherwise(Oid sortop, Oid collation);
+
+/* ---- lower.c: text whose case does not count ---- */
+extern struct varlena *ws_lowered(Datum value);
+extern void ws_lower_sort_support(SortSupport ssup);
+
+/* A column's text as its order is told by: not toasted, and in lower case if it is compared so. */
+static inline struct varlena *
+ws_text_of(const WsKeyColumn *col, Datum value)
+{
+	return unlikely(col->lowered) ? ws_lowered(value) : PG_DETOAST_DATUM_PACKED(value);
+}
+
 /* ---- transform.c: guesses at the order of text ---- */
 #define WS_TRANSFORMED	1024	/* bytes of a transformed text at most */
 #define WS_LEVEL_END	1		/* behind its weights of the first level, in ICU and most locales of libc */

@@ -195,6 +195,13 @@ ws_letter_table(const WsKeyColumn *col, bool make)
 	return &letters;
 }
 
+/* No text here is compared in lower case. */
+struct varlena *
+ws_lowered(Datum value)
+{
+	exit(1);
+}
+
 /* Bytes of a text that count. */
 Size
 ws_icu_length(const WsKeyColumn *col, const char *text, Size n)

@@ -100,6 +100,13 @@ ws_transform(const WsTransform *transform, const char *text, Size n, Size wanted
 	return n;
 }
 
+/* No text here is compared in lower case. */
+struct varlena *
+ws_lowered(Datum value)
+{
+	exit(1);
+}
+
 /* No column here has an alphabet, letters or a dictionary, and no key has codes of beginnings. */
 Size
 ws_letters_bytes(const WsKeyColumn *col, Datum value, Size skip, Size wanted, uint8 *out, bool *plain)

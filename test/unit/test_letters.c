@@ -43,6 +43,13 @@ ws_collation_provider(Oid collation, char **name)
 	return '\0';
 }
 
+/* No text here is compared in lower case. */
+struct varlena *
+ws_lowered(Datum value)
+{
+	exit(1);
+}
+
 bool
 get_collation_isdeterministic(Oid collation)
 {
