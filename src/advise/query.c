@@ -157,6 +157,7 @@ typedef struct Search
 	const Limit *limit;			/* that it is of */
 	int			processes;
 	int			outside;		/* the same of the node above */
+	Bitmapset  *seen;			/* numbers of SubPlans: several nodes may refer to one */
 	List	   *found;
 } Search;
 
@@ -275,6 +276,12 @@ search_node(PlanState *node, void *arg)
 	}
 	if (subplan != NULL)
 	{
+		if (bms_is_member(subplan->plan_id, search->seen))
+		{
+			search->processes = before.processes;
+			return false;
+		}
+		search->seen = bms_add_member(search->seen, subplan->plan_id);
 		search->bound = WS_NO_BOUND;
 		/* what it is given by the query around it has names there (find_param_referent) */
 		search->ancestors = lcons(subplan, search->ancestors);
