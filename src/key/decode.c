@@ -4,14 +4,14 @@
  * If a sort's rows have no columns but its keys, and the prefix is the whole
  * key, the entry says all there is to say of a row.  That takes an encoding
  * that gives equal bytes to identical values only: integers and the like.
- * Floats have two zeros, texts have lengths of their own.
+ * Floats have two zeros, which are equal, and many NaNs: only behind the last
+ * column does it not matter if these are told apart.  Texts have lengths of
+ * their own.
  *
  * Pure: the inverse of ws_key_entry (prefix.c).
  *-------------------------------------------------------------------------
  */
-#include "key/key.h"
-
-#define SIGN_64		(UINT64CONST(1) << 63)
+#include "key/fixed.h"
 
 /* Can values be told from their bytes?  Then they are passed by value. */
 bool
@@ -26,6 +26,8 @@ ws_encoding_decodable(WsEncoding encoding)
 		case WS_ENC_INT8:
 		case WS_ENC_UINT4:
 		case WS_ENC_UINT8:
+		case WS_ENC_FLOAT4_APART:
+		case WS_ENC_FLOAT8_APART:
 			return true;
 		default:
 			return false;
@@ -47,6 +49,10 @@ decode_value(WsEncoding encoding, uint64 bits)
 			return Int32GetDatum((int32) ((uint32) bits ^ 0x80000000));
 		case WS_ENC_INT8:
 			return Int64GetDatum((int64) (bits ^ SIGN_64));
+		case WS_ENC_FLOAT4_APART:
+			return Int32GetDatum((int32) float4_of_bits_apart((uint32) bits));
+		case WS_ENC_FLOAT8_APART:
+			return UInt64GetDatum(float8_of_bits_apart(bits));
 		case WS_ENC_UINT4:
 			/* as deforming does it: by sign, whatever the type */
 			return Int32GetDatum((int32) (uint32) bits);

@@ -25,6 +25,7 @@
 #include "catalog/pg_language.h"
 #include "catalog/pg_proc.h"
 #include "fmgr.h"
+#include "key/fixed.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -236,7 +237,9 @@ ws_key_width_add(WsKeyWidth *all, Oid sortop, Oid collation, bool notnull)
 	WsEncoding	encoding = ws_key_encoding(sortop, collation, &descending, &width);
 
 	all->fixed = all->fixed && width > 0;
-	all->decodable = all->decodable && ws_encoding_decodable(encoding);
+	all->decodable = all->decodable && !all->ends &&
+		ws_encoding_decodable(ws_encoding_apart(encoding));
+	all->ends = encoding != ws_encoding_apart(encoding);
 	all->bytes += width + (notnull ? 0 : 1);
 }
 

@@ -15,8 +15,17 @@
 #include "utils/date.h"
 #include "utils/timestamp.h"
 
+#define SIGN_32		((uint32) 1 << 31)
 #define SIGN_64		(UINT64CONST(1) << 63)
 #define SIGN_80		((ws_uint128) 1 << 79)
+
+/* An encoding that tells values apart that are equal, in the place of one that does not. */
+static inline WsEncoding
+ws_encoding_apart(WsEncoding encoding)
+{
+	return encoding == WS_ENC_FLOAT4 ? WS_ENC_FLOAT4_APART :
+		encoding == WS_ENC_FLOAT8 ? WS_ENC_FLOAT8_APART : encoding;
+}
 
 /* IEEE bits of a float8, ordered as unsigned integers. */
 static inline uint64
@@ -42,7 +51,41 @@ float4_bits(float4 f)
 	if (f == 0)
 		f = 0;
 	memcpy(&bits, &f, sizeof(bits));
-	return (bits & 0x80000000) ? ~bits : bits | 0x80000000;
+	return (bits & SIGN_32) ? ~bits : bits | SIGN_32;
+}
+
+/*
+ * The same, but each value has bits of its own: -0 comes before +0, and NaNs, of whatever sign, come last.
+ * Those with a sign would come first, so all others take their places, and they go round to the end.
+ */
+#define SIGNED_NANS_64	((UINT64CONST(1) << 52) - 1)
+#define SIGNED_NANS_32	(((uint32) 1 << 23) - 1)
+
+static inline uint64
+float8_bits_apart(uint64 bits)
+{
+	return ((bits & SIGN_64) ? ~bits : bits | SIGN_64) - SIGNED_NANS_64;
+}
+
+static inline uint32
+float4_bits_apart(uint32 bits)
+{
+	return ((bits & SIGN_32) ? ~bits : bits | SIGN_32) - SIGNED_NANS_32;
+}
+
+/* IEEE bits of the float that has these. */
+static inline uint64
+float8_of_bits_apart(uint64 apart)
+{
+	apart += SIGNED_NANS_64;
+	return (apart & SIGN_64) ? apart ^ SIGN_64 : ~apart;
+}
+
+static inline uint32
+float4_of_bits_apart(uint32 apart)
+{
+	apart += SIGNED_NANS_32;
+	return (apart & SIGN_32) ? apart ^ SIGN_32 : ~apart;
 }
 
 /*
@@ -83,6 +126,10 @@ fixed_bits(const WsKeyColumn *col, Datum value)
 			return float4_bits(DatumGetFloat4(value));
 		case WS_ENC_FLOAT8:
 			return float8_bits(DatumGetFloat8(value));
+		case WS_ENC_FLOAT4_APART:
+			return float4_bits_apart((uint32) DatumGetInt32(value));
+		case WS_ENC_FLOAT8_APART:
+			return float8_bits_apart(DatumGetUInt64(value));
 		case WS_ENC_BYTES:
 			{
 				ws_uint128	bits = 0;

@@ -44,6 +44,8 @@ typedef enum WsEncoding
 	WS_ENC_UINT8,				/* pg_lsn, xid8 */
 	WS_ENC_FLOAT4,
 	WS_ENC_FLOAT8,
+	WS_ENC_FLOAT4_APART,		/* the last column of an exact key: equal floats that are not the same */
+	WS_ENC_FLOAT8_APART,		/* have bytes of their own (fixed.h) */
 	WS_ENC_BYTES,				/* fixed length by reference: uuid, macaddr, macaddr8 */
 	WS_ENC_TIMETZ,
 	WS_ENC_INTERVAL,
@@ -177,6 +179,7 @@ typedef struct WsKeyWidth
 {
 	bool		fixed;			/* all columns are of fixed width, and bytes tell their order */
 	bool		decodable;		/* and their values (decode.c) */
+	bool		ends;			/* which takes that no other column follows */
 	int			bytes;			/* null bytes included */
 } WsKeyWidth;
 
@@ -452,10 +455,6 @@ extern Size ws_learn_tied_apart(const WsLearning *l);
 extern Size ws_learn_beginnings(const WsLearning *l);
 extern bool ws_learn_ranges(const WsLearning *l);
 extern Size ws_learn_first_bytes(const WsLearning *l);
-
-/* ---- learntext.c: how text is told, or guessed ---- */
-extern void ws_learn_letters(const WsLearning *l, bool accented);
-extern Size ws_learn_text(const WsLearning *l);
 
 /* ---- normalize.c: pure ---- */
 

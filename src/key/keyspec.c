@@ -12,6 +12,7 @@
 #include "access/transam.h"
 #include "catalog/pg_operator.h"
 #include "catalog/pg_type.h"
+#include "key/fixed.h"
 #include "mb/pg_wchar.h"
 #include "parser/parse_coerce.h"
 #include "utils/lsyscache.h"
@@ -160,7 +161,12 @@ ws_keyspec_create(TupleDesc desc, int ncols, const AttrNumber *attnos,
 	}
 	spec->exact = ws_prefix_holds(&all);
 	if (spec->exact)
+	{
+		WsKeyColumn *last = &spec->cols[ncols - 1];
+
 		spec->exact_bytes = all.bytes;
+		last->encoding = ws_encoding_apart(last->encoding);
+	}
 	spec->first_alone = ws_first_alone(spec);
 	return spec;
 }

@@ -12,11 +12,12 @@ SELECT (i * 7919::int8) % 5003 * CASE i % 3 WHEN 0 THEN -1 ELSE 1000000007 END,
        nullif(i * 31 % 501, 3) - 250, nullif((i % 200)::int2, 7::int2) - 100::int2, nullif(i % 3, 2) = 1, chr(1 + i % 127)::"char",
        i % 77 + 4000000000, date '2000-01-01' + (i * 17 % 3000 - 1500), timestamptz '2000-01-01 00:00:00+00' + i * 7919 % 5003 * interval '1 s' - interval '40 min',
        time '00:00' + i % 999 * interval '1 min', (i % 333 - 150)::money, pg_lsn(i % 900::numeric), (i % 321)::text::xid8,
-       CASE i % 4 WHEN 0 THEN -0.0 WHEN 1 THEN 0.0 ELSE i END, md5(i::text), md5(i::text)::uuid, i % 7
+       CASE i % 4 WHEN 0 THEN '-0'::float8 WHEN 1 THEN 0 ELSE (i % 99 - 50) / 8.0 END, md5(i::text), md5(i::text)::uuid, i % 7
   FROM generate_series(1, 6000) i;
-INSERT INTO wtest.kk (i8, i4, i2, d, ts, l, x)
-VALUES (9223372036854775807, 2147483647, 32767, 'infinity', 'infinity', 'FFFFFFFF/FFFFFFFF', '18446744073709551615'),
-       (-9223372036854775808, -2147483648, -32768, '-infinity', '-infinity', '0/0', '0');
+INSERT INTO wtest.kk (i8, i4, i2, d, ts, l, x, f8)
+VALUES (9223372036854775807, 2147483647, 32767, 'infinity', 'infinity', 'FFFFFFFF/FFFFFFFF', '18446744073709551615', 'NaN'),
+       (-9223372036854775808, -2147483648, -32768, '-infinity', '-infinity', '0/0', '0', '-infinity'),
+       (0, 0, 0, NULL, NULL, NULL, NULL, 'infinity'), (0, 0, 0, NULL, NULL, NULL, NULL, NULL);
 ANALYZE wtest.kk;
 
 CREATE FUNCTION wtest.store(query text) RETURNS text
@@ -72,6 +73,20 @@ SELECT wtest.store('SELECT i4 FROM wtest.kk ORDER BY i4');
 SET wiscsort.record_store = heap;
 SELECT wtest.store('SELECT i4 FROM wtest.kk ORDER BY i4');
 RESET wiscsort.record_store;
+
+-- Floats, if no other key follows: both zeros come back as they are, and are one value in the order.
+CREATE TABLE wtest.floats AS SELECT f8, f8::float4 AS f4, i4 FROM wtest.kk;
+ANALYZE wtest.floats;
+SELECT q, wtest.store(q), wtest.compare_threads(q) FROM unnest(ARRAY[
+    'SELECT f8 + 0 AS f FROM (SELECT f8 FROM wtest.floats ORDER BY f8 OFFSET 0) s',
+    'SELECT f8 + 0 AS f FROM (SELECT f8 FROM wtest.floats ORDER BY f8 DESC NULLS LAST OFFSET 0) s',
+    'SELECT f4 + 0 AS f FROM (SELECT f4 FROM wtest.floats ORDER BY f4 DESC OFFSET 0) s',
+    'SELECT i4, f4 + 0 AS f FROM (SELECT i4, f4 FROM wtest.floats ORDER BY i4 DESC, f4 NULLS FIRST OFFSET 0) s',
+    'SELECT f4 + 0 AS f, i4 FROM (SELECT i4, f4 FROM wtest.floats ORDER BY f4, i4 OFFSET 0) s']) q;
+SELECT wtest.compare_threads('SELECT f8::text AS f, count(*) FROM (SELECT f8 FROM wtest.floats ORDER BY f8 DESC OFFSET 0) s'
+                             ' GROUP BY 1 ORDER BY 1') AS float8,
+       wtest.compare_threads('SELECT f4::text AS f, count(*) FROM (SELECT f4 FROM wtest.floats ORDER BY f4 OFFSET 0) s'
+                             ' GROUP BY 1 ORDER BY 1') AS float4;
 
 -- Nothing is written while entries fit, and nothing but entries when they do not.
 CREATE FUNCTION wtest.disk(query text) RETURNS int

@@ -169,3 +169,4 @@ ws_beginnings_expand(const WsBeginnings *b, ws_uint128 prefix, uint8 *key)
 #include "../../src/key/told.c"
 #include "../../src/key/guess.c"
 #include "../../src/key/range.c"
+#include "../../src/key/decode.c"

@@ -178,6 +178,58 @@ cmp_float4(Datum a, Datum b)
 	return cmp_double(DatumGetFloat4(a), DatumGetFloat4(b));
 }
 
+/* The same, where equal floats are told apart: -0 is less than +0, and of NaNs one without a sign. */
+static int
+cmp_apart(int cmp, uint64 a, uint64 b, uint64 sign)
+{
+	if (cmp != 0 || a == b)
+		return cmp;
+	if ((a & sign) != (b & sign))
+		return ((a & ~sign) == 0) == ((a & sign) != 0) ? -1 : 1;
+	return ((a < b) == ((a & sign) == 0)) ? -1 : 1;
+}
+
+static int
+cmp_float8_apart(Datum a, Datum b)
+{
+	return cmp_apart(cmp_float8(a, b), a, b, UINT64CONST(1) << 63);
+}
+
+static int
+cmp_float4_apart(Datum a, Datum b)
+{
+	return cmp_apart(cmp_float4(a, b), (uint32) a, (uint32) b, UINT64CONST(1) << 31);
+}
+
+/* What entries of one column hold is the values, bit by bit. */
+static void
+check_decoded(const char *name, WsEncoding encoding, int width, const Datum *data, int n)
+{
+	long		wrong = 0;
+
+	for (int options = 0; options < 16; options++)
+	{
+		WsKeyColumn col = column(encoding, width, options);
+		WsKeySpec	spec = spec_of(&col, 1);
+
+		spec.exact = true;
+		spec.exact_bytes = width + (col.notnull ? 0 : 1);
+		for (int i = 0; i <= n; i++)
+		{
+			bool		isnull = i == n;
+			Datum		value = isnull ? 0 : data[i];
+			Datum		decoded;
+			bool		decoded_null;
+
+			if (isnull && col.notnull)
+				continue;
+			ws_key_decode(&spec, ws_key_entry(&spec, &value, &isnull, 1), &decoded, &decoded_null);
+			wrong += decoded != value || decoded_null != isnull;
+		}
+	}
+	CHECK(wrong == 0, "%s: values come back from entries (%ld wrong)", name, wrong);
+}
+
 static int
 cmp_uuid(Datum a, Datum b)
 {
@@ -808,6 +860,7 @@ main(void)
 	check_pairs("int4", WS_ENC_INT4, 4, cmp_int4, d, N);
 	INTEGERS(Int64GetDatum);
 	check_pairs("int8", WS_ENC_INT8, 8, cmp_int8, d, N);
+	check_decoded("int8", WS_ENC_INT8, 8, d, N);
 	INTEGERS(UInt32GetDatum);
 	check_pairs("oid", WS_ENC_UINT4, 4, cmp_oid, d, N);
 	INTEGERS(UInt64GetDatum);
@@ -817,9 +870,19 @@ main(void)
 	for (n = 0; n < N; n++)
 		d[n] = Float4GetDatum((float4) REAL(n));
 	check_pairs("float4", WS_ENC_FLOAT4, 4, cmp_float4, d, N);
+	d[0] = Int32GetDatum(0x7F800001);
+	d[1] = Int32GetDatum((int32) 0xFF800001);
+	d[2] = Int32GetDatum(-1);
+	check_pairs("float4, apart", WS_ENC_FLOAT4_APART, 4, cmp_float4_apart, d, N);
+	check_decoded("float4", WS_ENC_FLOAT4_APART, 4, d, N);
 	for (n = 0; n < N; n++)
 		d[n] = Float8GetDatum(REAL(n));
 	check_pairs("float8", WS_ENC_FLOAT8, 8, cmp_float8, d, N);
+	d[0] = UInt64GetDatum(UINT64CONST(0x7FF0000000000001));
+	d[1] = UInt64GetDatum(UINT64CONST(0xFFF0000000000001));
+	d[2] = UInt64GetDatum(~UINT64CONST(0));
+	check_pairs("float8, apart", WS_ENC_FLOAT8_APART, 8, cmp_float8_apart, d, N);
+	check_decoded("float8", WS_ENC_FLOAT8_APART, 8, d, N);
 
 	for (n = 0; n < N; n++)
 	{
