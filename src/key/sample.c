@@ -180,41 +180,88 @@ bytes_tell(const WsKeySpec *spec)
 }
 
 /*
+ * Gives what the keys of a sample begin with codes.  What these are made of takes the spare bytes, and half of
+ * those for codes.
+ */
+static void
+make_beginnings(const WsLearning *l)
+{
+	MemoryContext work = AllocSetContextCreate(CurrentMemoryContext, "WiscSort sample",
+											   ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(work);
+	Size		most = l->most;
+	Size		bytes = l->spare + most / 2;
+	Size		found;
+	WsKeyBytes *keys = sample_keys(l, &found, &bytes);
+
+	ws_account_add(l->account, Min(bytes, l->spare));
+	ws_account_subtract(l->account, Min(bytes, l->spare));
+	most -= Min(most, bytes - Min(bytes, l->spare));
+	MemoryContextSwitchTo(l->context);
+	l->spec->beginnings = ws_beginnings_create(keys, found, bytes_tell(l->spec), most);
+	l->spec->first_alone = false;
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(work);
+}
+
+static void
+free_beginnings(WsKeySpec *spec)
+{
+	if (spec->beginnings != NULL)
+		ws_beginnings_free(spec->beginnings);
+	spec->beginnings = NULL;
+	spec->first_alone = ws_first_alone(spec);
+}
+
+/*
+ * Are codes that are made of the first half of the sample good for the second?  If keys repeat by chance, as
+ * references to many rows do, or go on with the time, codes are only good for those that they are made of.
+ * Leaves entries without the right prefixes.
+ */
+static bool
+hold_for_others(const WsLearning *l)
+{
+	WsLearning	first = *l;
+	WsLearning	second = *l;
+	Size		tied;
+	bool		hold;
+
+	first.sampled = l->sampled / 2;
+	second.sample += first.sampled;
+	second.sampled -= first.sampled;
+	tied = ws_learn_tied(&second);
+	make_beginnings(&first);
+	ws_learn_entries(&second);
+	hold = ws_learn_tied(&second) * WS_LEARN_FEWER <= tied;
+	free_beginnings(l->spec);
+	return hold;
+}
+
+/*
  * Gives what keys begin with codes if that leaves fewer of the rows tied than the `tied` that now are, by
  * WS_LEARN_FEWER, and makes the entries anew.  Sets *tied to those that are left.  Returns the bytes that the
- * codes take.  What they are made of takes the spare bytes, and half of those for codes.
+ * codes take.
  */
 static Size
 code_beginnings(const WsLearning *l, Size *tied)
 {
-	WsKeySpec  *spec = l->spec;
-	MemoryContext work;
+	bool		others = !l->all || l->step > 1;
 	Size		left;
-	Size		found;
-	Size		most = l->most;
-	Size		bytes = l->spare + most / 2;
-	WsKeyBytes *keys;
 
-	if (most < LEAST_BYTES || l->sampled < WS_LEARN_LEAST)
+	if (l->most < LEAST_BYTES || l->sampled < WS_LEARN_LEAST)
 		return 0;
-	keys = sample_keys(l, &found, &bytes);
-	ws_account_add(l->account, Min(bytes, l->spare));
-	ws_account_subtract(l->account, Min(bytes, l->spare));
-	most -= Min(most, bytes - Min(bytes, l->spare));
-	work = MemoryContextSwitchTo(l->context);
-	spec->beginnings = ws_beginnings_create(keys, found, bytes_tell(spec), most);
-	MemoryContextSwitchTo(work);
-	spec->first_alone = false;
-	ws_learn_entries(l);
-	left = ws_learn_tied(l);
-	if (left * WS_LEARN_FEWER <= *tied)
+	if (!others || hold_for_others(l))
 	{
-		*tied = left;
-		return ws_beginnings_bytes(spec->beginnings);
+		make_beginnings(l);
+		ws_learn_entries(l);
+		left = ws_learn_tied(l);
+		if (left * WS_LEARN_FEWER <= *tied)
+		{
+			*tied = left;
+			return ws_beginnings_bytes(l->spec->beginnings);
+		}
+		free_beginnings(l->spec);
 	}
-	ws_beginnings_free(spec->beginnings);
-	spec->beginnings = NULL;
-	spec->first_alone = ws_first_alone(spec);
 	ws_learn_entries(l);
 	return 0;
 }
@@ -307,9 +354,7 @@ ws_learn_first_bytes(const WsLearning *l)
 		pfree(r);
 		return bytes;
 	}
-	if (spec->beginnings != NULL)
-		ws_beginnings_free(spec->beginnings);
-	spec->beginnings = NULL;
+	free_beginnings(spec);
 	use_ranges(l, r);
 	return 0;
 }

@@ -47,6 +47,8 @@ fault('keys never told to their ends', FILE, 'b.whole = ends && equal > n / WS_L
 FILE = 'key/sample.c'
 fault('codes of beginnings that leave all ties', FILE,
       'if (left * WS_LEARN_FEWER <= *tied)', 'if (left < l->n)', 'unit:test_dictionary', 'Slower only: prefixes are right all the same.')
+fault('codes of beginnings are judged by the keys that they are made of', FILE, 'if (!others || hold_for_others(l))', '',
+      't:beginnings')
 fault('ranges that leave more ties than beginnings', FILE,
       'if (Min(by_beginnings, tied / WS_LEARN_FEWER) < by_ranges)', 'if (tied < by_ranges)', 'unit:test_dictionary',
       'Slower only: prefixes are right all the same.')

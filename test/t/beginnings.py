@@ -85,5 +85,23 @@ def alike():
         healthy(cluster, 'beginnings')
 
 
+def by_chance():
+    """Keys that repeat, of which few come again: codes of those that the first rows have are of no use."""
+    if common.options.core:
+        return
+    with common.server() as cluster:
+        cur = session(cluster, work_mem='1MB')
+        cur.execute("CREATE TABLE r AS SELECT md5((hashint4(i) & 65535)::text)::uuid AS u, md5((hashint4(i) & 127)::text)"
+                    "::uuid AS f, i FROM generate_series(1, 100000) i")
+        cur.execute('ANALYZE r')
+        for order, coded in (('u, i', False), ('f, i', True)):
+            query = 'SELECT u, f, i FROM r ORDER BY ' + order
+            cur.execute('EXPLAIN (ANALYZE, VERBOSE, FORMAT JSON) ' + query)
+            node = cur.fetchone()[0][0]['Plan']
+            equal(node.get('Coded Beginnings', 0) > 0, coded, 'codes of beginnings by ' + order)
+            check(rows(cur, query) == rows(common.core(cluster), query), 'rows by ' + order)
+        healthy(cluster, 'keys that repeat by chance')
+
+
 if __name__ == '__main__':
-    common.run([alike])
+    common.run([alike, by_chance])
