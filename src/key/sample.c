@@ -180,8 +180,8 @@ bytes_tell(const WsKeySpec *spec)
 }
 
 /*
- * Gives what the keys of a sample begin with codes.  What these are made of takes the spare bytes, and half of
- * those for codes.
+ * Gives what the keys of a sample begin with codes.  What these are made of takes the spare bytes, and half
+ * of those for codes.
  */
 static void
 make_beginnings(const WsLearning *l)
