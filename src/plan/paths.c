@@ -166,6 +166,17 @@ hands_on_partial_paths(const PlannerInfo *root, const RelOptInfo *rel)
 		!parse->hasAggs && !parse->hasWindowFuncs;
 }
 
+/*
+ * Would each process of a parallel merge join sort all of the relation?  The planner charges that once, and
+ * takes it for less than a parallel hash join, of which it charges too much where a value is common
+ * (docs/decisions/30-cost-model.md).
+ */
+static bool
+sorted_by_each(const PlannerInfo *root, const RelOptInfo *rel)
+{
+	return rel->partial_pathlist != NIL && bms_membership(root->all_baserels) == BMS_MULTIPLE;
+}
+
 /* Adds a sorted path to those that core has made, none of which is dropped for it. */
 static void
 add_sorted_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *cpath, bool partial)
@@ -173,7 +184,8 @@ add_sorted_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *cpath, bool part
 	if (rel->reloptkind == RELOPT_BASEREL && bms_membership(root->all_baserels) == BMS_MULTIPLE)
 		ws_hand_on_keys(cpath);
 	ws_keep_early_paths(root, rel);
-	if (!partial && !ws_ordering_computable(root, rel, cpath->path.pathkeys, true))
+	if (!partial && (sorted_by_each(root, rel) ||
+					 !ws_ordering_computable(root, rel, cpath->path.pathkeys, true)))
 		cpath->path.parallel_safe = false;
 	if (partial)
 		rel->partial_pathlist = with_path(rel->partial_pathlist, (Path *) cpath);

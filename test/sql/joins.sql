@@ -93,3 +93,17 @@ SELECT wtest.prefetched('SELECT s.id, p.name FROM wtest.j_sale s LEFT JOIN wtest
 SET work_mem = '64kB';
 SELECT wtest.prefetched('SELECT s.id, p.name FROM wtest.j_sale s JOIN wtest.j_item p USING (a) ORDER BY s.id') AS batches;
 RESET work_mem;
+
+-- No process of a parallel merge join sorts all of a table: that would be done as often as there are processes.
+CREATE TABLE wtest.j_sold AS
+SELECT i AS id, CASE WHEN i % 2048 = 0 THEN 1 ELSE 2 + i * 7919 % 10007 END AS customer, i % 1024 AS day, repeat('x', 60) AS note
+  FROM generate_series(1, 60000) i;
+VACUUM ANALYZE wtest.j_sold;
+SET work_mem = '256kB';
+SET wiscsort.debug_force = off;
+SET max_parallel_workers_per_gather = 2;
+SET parallel_setup_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SET enable_mergejoin = on;
+SET enable_hashjoin = off;
+SELECT wtest.plan('SELECT a.id, b.id FROM wtest.j_sold a JOIN wtest.j_sold b ON a.customer = b.customer AND a.day = b.day AND a.id < b.id');
