@@ -32,7 +32,7 @@ fault('float8 NaN smallest', FILE, 'return ~UINT64CONST(0);', 'return UINT64CONS
 fault('float4 NaN smallest', FILE, 'return ~(uint32) 0;', 'return 0;', 'unit:test_key')
 fault('float8 negatives', FILE, 'return (bits & SIGN_64) ? ~bits : bits | SIGN_64;',
       'return (bits & SIGN_64) ? bits ^ SIGN_64 : bits | SIGN_64;', 'unit:test_key')
-fault('float4 negatives', FILE, 'return (bits & 0x80000000) ? ~bits : bits | 0x80000000;',
+fault('float4 negatives', FILE, 'return (bits & SIGN_32) ? ~bits : bits | SIGN_32;',
       'return bits ^ 0x80000000;', 'unit:test_key')
 fault('interval months of 31 days', FILE,
       'int64		days = span->month * INT64CONST(30) + span->day;',
