@@ -237,6 +237,69 @@ most_rows(const PlannerInfo *root)
 	return rows;
 }
 
+/* Values of the column that has most of them, of the result of a query. */
+static double
+most_values(PlannerInfo *root)
+{
+	double		most = 1;
+	ListCell   *lc;
+
+	foreach(lc, root->processed_tlist)
+	{
+		double		values;
+		double		few;
+
+		if (!is_unknown(root, (Node *) lfirst_node(TargetEntry, lc)->expr, &values, &few))
+			most = Max(most, few);
+	}
+	return most;
+}
+
+/* Bytes of a group of rows of these types. */
+static double
+group_bytes(const List *types)
+{
+	double		bytes = GROUP_BYTES;
+	ListCell   *lc;
+
+	foreach(lc, types)
+		bytes += get_typavgwidth(lfirst_oid(lc), -1);
+	return bytes;
+}
+
+/* Different rows that the members of a set operation have together, at least. */
+static double
+least_of_members(PlannerInfo *root, const Node *op)
+{
+	const RelOptInfo *member;
+
+	if (IsA(op, SetOperationStmt))
+		return least_of_members(root, ((const SetOperationStmt *) op)->larg) +
+			least_of_members(root, ((const SetOperationStmt *) op)->rarg);
+	member = root->simple_rel_array[((const RangeTblRef *) op)->rtindex];
+	return member == NULL || member->subroot == NULL ? 0 : most_values(member->subroot);
+}
+
+/* Is it a UNION whose different rows a hash table can find? */
+static bool
+is_hashable_union(const SetOperationStmt *op)
+{
+	return op->op == SETOP_UNION && !op->all && enable_hashagg && grouping_is_hashable(op->groupClauses);
+}
+
+/*
+ * Might a hash table have half of the different rows of a UNION in memory?  It is charged as if no row came
+ * twice.
+ */
+static bool
+union_is_hashed(PlannerInfo *root)
+{
+	const SetOperationStmt *op = (const SetOperationStmt *) root->parse->setOperations;
+
+	return is_hashable_union(op) &&
+		least_of_members(root, (const Node *) op) * group_bytes(op->colTypes) <= 2 * get_hash_memory_limit();
+}
+
 /*
  * Might a hash table make the groups of the query (GROUP BY, or else DISTINCT) in less time than it is
  * charged, because these are perhaps far fewer than expected, or few of its rows would be written?
@@ -256,6 +319,8 @@ ws_hashed_for_less(PlannerInfo *root)
 	bool		combined = false;
 	ListCell   *lc;
 
+	if (parse->setOperations != NULL)
+		return union_is_hashed(root);
 	if (!enable_hashagg || parse->groupingSets != NIL || !grouping_is_hashable(clauses) ||
 		(parse->groupClause != NIL ? root->numOrderedAggs > 0 : parse->hasDistinctOn || parse->hasAggs))
 		return false;
@@ -310,37 +375,24 @@ operation_of(const Query *query, const Node *op, const Query *member)
 }
 
 /*
- * Is the query a member of a UNION whose rows it is to sort for that alone, though a hash table might have
- * all of its different ones in memory?  From PostgreSQL 17 on members are asked for an order, and the hash
- * table is charged as if no row came twice.
+ * Is the query a member of a UNION whose rows it is to sort for that alone, though a hash table might find
+ * the different ones?  From PostgreSQL 17 on members are asked for an order, and the hash table is charged as
+ * if no row came twice.  Where one member were sorted by WiscSort, and another by core, the merge of both would
+ * take its place; and one WiscSort of all rows is as fast.
  */
 bool
-ws_is_union_of_few(PlannerInfo *root)
+ws_is_union_member(const PlannerInfo *root)
 {
 	const List *orders[] = {root->sort_pathkeys, root->group_pathkeys, root->window_pathkeys,
 		root->distinct_pathkeys};
-	double		bytes = GROUP_BYTES;
-	double		most = 1;
-	ListCell   *lc;
-
 	const Query *parent = root->parent_root != NULL ? root->parent_root->parse : NULL;
 	const SetOperationStmt *op = parent != NULL ?
 		operation_of(parent, parent->setOperations, root->parse) : NULL;
 
-	if (op == NULL || op->op != SETOP_UNION || op->all || root->query_pathkeys == NIL || !enable_hashagg)
+	if (op == NULL || !is_hashable_union(op) || root->query_pathkeys == NIL)
 		return false;
 	for (int i = 0; i < (int) lengthof(orders); i++)
 		if (orders[i] == root->query_pathkeys)
 			return false;
-	foreach(lc, root->processed_tlist)
-	{
-		Node	   *expr = (Node *) lfirst_node(TargetEntry, lc)->expr;
-		double		values;
-		double		least;
-
-		if (!is_unknown(root, expr, &values, &least))
-			most *= values;
-		bytes += get_typavgwidth(exprType(expr), exprTypmod(expr));
-	}
-	return most * bytes <= get_hash_memory_limit();
+	return true;
 }
