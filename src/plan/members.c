@@ -159,25 +159,29 @@ follows_bounds(PlannerInfo *root, RelOptInfo *parent, List *pathkeys)
 static RelOptInfo *
 parent_of(PlannerInfo *root, const RelOptInfo *rel)
 {
-	if (rel->reloptkind != RELOPT_OTHER_MEMBER_REL || bms_membership(rel->top_parent_relids) != BMS_SINGLETON)
+	if (rel->reloptkind != RELOPT_OTHER_MEMBER_REL ||
+		bms_membership(rel->top_parent_relids) != BMS_SINGLETON)
 		return NULL;
 	return find_base_rel(root, bms_singleton_member(rel->top_parent_relids));
 }
 
 /*
  * Are the rows of `rel`, a partition or a member of UNION ALL, to be sorted by `pathkeys` with those of all
- * others, and not by themselves?  `bound` is that of a LIMIT.  A sort by keys that are compared is to take the
- * place of core's, and of no hash table.  Core has no merge of small sorts for which it would have to charge
- * what that takes: by its costs many small sorts are cheaper than one of all rows, and so than the hash table
- * that is cheaper than this one.  Left to themselves, core's one Sort becomes a WiscSort (rewrite.c).
+ * others, and not by themselves?  `bound` is that of a LIMIT.
+ *
+ * A sort by keys that are compared is to take the place of core's, and of no hash table.  Core has no merge
+ * of small sorts for which it would have to charge what that takes: by its costs many small sorts are cheaper
+ * than one of all rows, and so than the hash table that is cheaper than this one.  Without them, core's one
+ * Sort becomes a WiscSort (rewrite.c).  Where workers can scan, they stay: core's Sort would give way to
+ * sorts of workers there, which take longer than the one sort that takes the place of the merge.
  */
 bool
 ws_sorted_with_others(PlannerInfo *root, const RelOptInfo *rel, List *pathkeys, double bound)
 {
 	RelOptInfo *parent = parent_of(root, rel);
 
-	return !ws_debug_force && parent != NULL && bound == WS_NO_BOUND &&
-		ws_record_store != WS_STORE_HEAP && root->parse->rowMarks == NIL &&
+	return !ws_debug_force && parent != NULL && bound == WS_NO_BOUND && ws_record_store != WS_STORE_HEAP &&
+		rel->partial_pathlist == NIL && root->parse->rowMarks == NIL &&
 		bms_membership(root->all_baserels) == BMS_SINGLETON &&
 		ws_any_stays_compared(root, pathkeys, parent->rows) && !follows_bounds(root, parent, pathkeys) &&
 		!ws_read_partly(root);
