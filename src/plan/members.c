@@ -155,6 +155,38 @@ follows_bounds(PlannerInfo *root, RelOptInfo *parent, List *pathkeys)
 	return false;
 }
 
+/* The base relation of which `rel` is a partition or a member; NULL: of none, or of a join. */
+static RelOptInfo *
+parent_of(PlannerInfo *root, const RelOptInfo *rel)
+{
+	if (rel->reloptkind != RELOPT_OTHER_MEMBER_REL ||
+		bms_membership(rel->top_parent_relids) != BMS_SINGLETON)
+		return NULL;
+	return find_base_rel(root, bms_singleton_member(rel->top_parent_relids));
+}
+
+/*
+ * Are the rows of `rel`, a partition or a member of UNION ALL, to be sorted by `pathkeys` with those of all
+ * others, and not by themselves?  `bound` is that of a LIMIT.
+ *
+ * A sort by keys that are compared is to take the place of core's, and of no hash table.  Core has no merge
+ * of small sorts for which it would have to charge what that takes: by its costs many small sorts are cheaper
+ * than one of all rows, and so than the hash table that is cheaper than this one.  Without them, core's one
+ * Sort becomes a WiscSort (rewrite.c).  Where workers can scan, they stay: core's Sort would give way to
+ * sorts of workers there, which take longer than the one sort that takes the place of the merge.
+ */
+bool
+ws_sorted_with_others(PlannerInfo *root, const RelOptInfo *rel, List *pathkeys, double bound)
+{
+	RelOptInfo *parent = parent_of(root, rel);
+
+	return !ws_debug_force && parent != NULL && bound == WS_NO_BOUND && ws_record_store != WS_STORE_HEAP &&
+		rel->partial_pathlist == NIL && root->parse->rowMarks == NIL &&
+		bms_membership(root->all_baserels) == BMS_SINGLETON &&
+		ws_any_stays_compared(root, pathkeys, parent->rows) && !follows_bounds(root, parent, pathkeys) &&
+		!ws_read_partly(root);
+}
+
 /*
  * Sorts of all partitions whose results are merged are there at once: to how many sorts as that of `rel` do
  * they come, by rows?  1 if it is no partition, and where one partition is read after the other.
@@ -162,14 +194,10 @@ follows_bounds(PlannerInfo *root, RelOptInfo *parent, List *pathkeys)
 int
 ws_sorts_at_once(PlannerInfo *root, const RelOptInfo *rel, List *pathkeys)
 {
-	RelOptInfo *parent;
+	RelOptInfo *parent = parent_of(root, rel);
 	double		times;
 
-	if (rel->reloptkind != RELOPT_OTHER_MEMBER_REL || pathkeys == NIL ||
-		bms_membership(rel->top_parent_relids) != BMS_SINGLETON)
-		return 1;
-	parent = find_base_rel(root, bms_singleton_member(rel->top_parent_relids));
-	if (follows_bounds(root, parent, pathkeys))
+	if (parent == NULL || pathkeys == NIL || follows_bounds(root, parent, pathkeys))
 		return 1;
 	times = ceil(parent->rows / Max(rel->rows, 1.0));
 	return (int) Max(1.0, Min(times, MOST_AT_ONCE));

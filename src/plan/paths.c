@@ -264,6 +264,9 @@ sort_input(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *scan, const ch
 		if (no_spool == NULL && (table == NULL || ws_record_store != WS_STORE_HEAP))
 			spooled = ws_wrap_sort(root, sort, bound);
 
+		if (spooled != NULL && cheaper(table, spooled) == spooled &&
+			ws_sorted_with_others(root, rel, pathkeys, bound))
+			continue;
 		no_sort = NULL;
 		if (table != NULL || spooled != NULL)
 			no_sort = ws_presorted_refusal(root, rel, partial ? rel->partial_pathlist : rel->pathlist,

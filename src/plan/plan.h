@@ -19,6 +19,7 @@ extern bool ws_ordering_computable(PlannerInfo *root, RelOptInfo *rel, List *pat
 extern EquivalenceMember *ws_member_of(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, Expr *expr);
 extern bool ws_class_computable(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, bool parallel);
 extern int	ws_sorts_at_once(PlannerInfo *root, const RelOptInfo *rel, List *pathkeys);
+extern bool ws_sorted_with_others(PlannerInfo *root, const RelOptInfo *rel, List *pathkeys, double bound);
 
 /* ---- path.c ---- */
 extern CustomPath *ws_wrap_sort(PlannerInfo *root, SortPath *sort, double bound);
