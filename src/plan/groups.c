@@ -375,13 +375,13 @@ operation_of(const Query *query, const Node *op, const Query *member)
 }
 
 /*
- * Is the query a member of a UNION whose rows it is to sort for that alone, though a hash table might find
- * the different ones?  From PostgreSQL 17 on members are asked for an order, and the hash table is charged as
- * if no row came twice.  Where one member were sorted by WiscSort, and another by core, the merge of both would
- * take its place; and one WiscSort of all rows is as fast.
+ * Is the query a member of a UNION whose rows it is to sort for that alone, though a hash table might have
+ * half of its different ones in memory?  From PostgreSQL 17 on members are asked for an order, and the hash
+ * table is charged as if no row came twice.  If core sorted the other members, and WiscSort this one, the
+ * merge of all would take its place.
  */
 bool
-ws_is_union_member(const PlannerInfo *root)
+ws_is_union_of_few(PlannerInfo *root)
 {
 	const List *orders[] = {root->sort_pathkeys, root->group_pathkeys, root->window_pathkeys,
 		root->distinct_pathkeys};
@@ -394,5 +394,5 @@ ws_is_union_member(const PlannerInfo *root)
 	for (int i = 0; i < (int) lengthof(orders); i++)
 		if (orders[i] == root->query_pathkeys)
 			return false;
-	return true;
+	return most_values(root) * group_bytes(op->colTypes) <= 2 * get_hash_memory_limit();
 }

@@ -277,7 +277,7 @@ ws_useful_orderings(PlannerInfo *root, RelOptInfo *rel, bool parallel)
 				own[i] = NIL;
 	}
 	if (ws_limit_may_starve(root, rel) || ws_made_in_scan_order(root, rel, ends_early(root, rel)) ||
-		(!ws_debug_force && ws_is_union_member(root)))
+		(!ws_debug_force && ws_is_union_of_few(root)))
 		for (int i = 0; i < (int) lengthof(own); i++)
 			if (own[i] == root->query_pathkeys)
 				own[i] = NIL;

@@ -67,7 +67,7 @@ extern bool ws_reached_by_indexes(PlannerInfo *root);
 
 /* ---- groups.c ---- */
 extern bool ws_hashed_for_less(PlannerInfo *root);
-extern bool ws_is_union_member(const PlannerInfo *root);
+extern bool ws_is_union_of_few(PlannerInfo *root);
 
 /* ---- narrow.c ---- */
 extern double ws_sorted_width(PlannerInfo *root);
