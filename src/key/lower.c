@@ -9,7 +9,8 @@
  * that, but for accents, which are not ASCII.  Where it makes something else of one (Turkish), and of all
  * other texts, the server's own function is asked.
  *
- * Memory: the result is palloc'd.  Errors: those of str_tolower.
+ * Memory: the result is palloc'd.  Errors: those of str_tolower, of text that is not in the database's
+ * encoding (from a shared catalog); core raises them only where it comes to compare such a text.
  *-------------------------------------------------------------------------
  */
 #include "key/text.h"

@@ -142,7 +142,8 @@ numeric_prefix(const WsKeySpec *spec, const Datum *values, const bool *isnull)
 void
 ws_key_look(const WsKeySpec *spec, const Datum *values, const bool *isnull)
 {
-	for (int i = 0; i < spec->ncols; i++)
+	/* those of the first column are always asked for, but behind codes from ranges */
+	for (int i = spec->ranges != NULL ? 0 : 1; i < spec->ncols; i++)
 	{
 		const WsKeyColumn *col = &spec->cols[i];
 

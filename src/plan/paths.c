@@ -169,12 +169,13 @@ hands_on_partial_paths(const PlannerInfo *root, const RelOptInfo *rel)
 /*
  * Would each process of a parallel merge join sort all of the relation?  The planner charges that once, and
  * takes it for less than a parallel hash join, of which it charges too much where a value is common
- * (docs/decisions/30-cost-model.md).
+ * (docs/decisions/30-cost-model.md).  Of partitions, one process may sort each.
  */
 static bool
 sorted_by_each(const PlannerInfo *root, const RelOptInfo *rel)
 {
-	return rel->partial_pathlist != NIL && bms_membership(root->all_baserels) == BMS_MULTIPLE;
+	return rel->partial_pathlist != NIL && !IS_OTHER_REL(rel) &&
+		bms_membership(root->all_baserels) == BMS_MULTIPLE;
 }
 
 /* Adds a sorted path to those that core has made, none of which is dropped for it. */

@@ -24,8 +24,8 @@ fault('a LIMIT of some of the rows', FILE,
       'root->simple_rel_array[relid]->baserestrictinfo == NIL && q->setOperations == NULL &&',
       'q->setOperations == NULL &&', 'sql:plans')
 FILE = 'plan/paths.c'
-fault('each worker sorts all', FILE, 'return rel->partial_pathlist != NIL && bms_membership(root->all_baserels) == BMS_MULTIPLE;',
-      'return false;', 'sql:joins')
+fault('each worker sorts all', FILE, 'return rel->partial_pathlist != NIL && !IS_OTHER_REL(rel) &&', 'return false &&',
+      'sql:joins')
 fault('a disabled scan dropped', FILE, 'else if (ws_costs_of_disabled(&cpath->path))', 'else if (false)', 'sql:plans')
 FILE = 'plan/narrow.c'
 fault('text that nobody has measured has 32 bytes', FILE, 'parts++;', 'parts += 0;', 'sql:plans')

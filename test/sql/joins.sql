@@ -94,7 +94,7 @@ SET work_mem = '64kB';
 SELECT wtest.prefetched('SELECT s.id, p.name FROM wtest.j_sale s JOIN wtest.j_item p USING (a) ORDER BY s.id') AS batches;
 RESET work_mem;
 
--- No process of a parallel merge join sorts all of a table: that would be done as often as there are processes.
+-- WiscSort has no process of a parallel merge join sort all of a table: that would be done as often as there are processes.
 CREATE TABLE wtest.j_sold AS
 SELECT i AS id, CASE WHEN i % 2048 = 0 THEN 1 ELSE 2 + i * 7919 % 10007 END AS customer, i % 1024 AS day, repeat('x', 60) AS note
   FROM generate_series(1, 60000) i;
