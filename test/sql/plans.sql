@@ -553,7 +553,6 @@ ANALYZE wtest.arrays_parts;
 SET work_mem = '320kB';
 SELECT * FROM wtest.plan('SELECT a, count(*) FROM wtest.arrays_parts GROUP BY a') LIMIT 1;
 SELECT * FROM wtest.plan('SELECT a FROM wtest.arrays_parts ORDER BY a') LIMIT 2;
-SELECT * FROM wtest.plan('SELECT a FROM wtest.arrays_parts ORDER BY a LIMIT 20000') LIMIT 2;
 SELECT * FROM wtest.plan('SELECT id, a FROM wtest.arrays_parts ORDER BY id, a') LIMIT 2;
 -- A hash table that costs half a hundredth less than core's sort stays, if it is not known how many groups there are.
 SET work_mem = '64kB';
