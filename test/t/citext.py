@@ -2,8 +2,6 @@
 """citext: text that is compared in lower case, as the database's own collation makes it, under the column's
 collation.  Letters that have another lower case in some languages, or several, or none of one byte."""
 
-import psycopg2
-
 import common
 from common import check, equal, explain, healthy, rows, skip, value
 from locales import at_hand, collation
@@ -47,6 +45,14 @@ def same(cluster, database, name, query, **settings):
     ours.connection.close()
 
 
+def lacks_citext(cur):
+    """Creates the extension in a database; skips the test if it is not there."""
+    code, message = common.error(cur, 'CREATE EXTENSION citext')
+    if code is not None:
+        skip('citext', message.splitlines()[0])
+    return code is not None
+
+
 def every_collation():
     """All orders there are, with what ties decided by a number."""
     with at_hand('en_US', 'tr_TR') as lacking, common.server() as cluster:
@@ -57,10 +63,7 @@ def every_collation():
             cur = common.core(cluster)
             cur.execute("CREATE DATABASE %s TEMPLATE template0 ENCODING 'UTF8' %s" % (database, how))
             cur = common.core(cluster, database=database)
-            try:
-                cur.execute('CREATE EXTENSION citext')
-            except psycopg2.Error as e:
-                skip('citext', str(e).splitlines()[0])
+            if lacks_citext(cur):
                 return
             cur.execute(collation('en_US'))
             cur.execute("CREATE COLLATION nocase (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")
@@ -90,10 +93,7 @@ def told():
             skip('EXPLAIN of citext', lacking or 'core has no such lines')
             return
         cur = cluster.connect(work_mem='512kB').cursor()
-        try:
-            cur.execute('CREATE EXTENSION citext')
-        except psycopg2.Error as e:
-            skip('citext', str(e).splitlines()[0])
+        if lacks_citext(cur):
             return
         cur.execute(collation('en_US'))
         cur.execute('CREATE TABLE every AS SELECT i, initcap(md5(i::text))::citext COLLATE "en_US.utf8" AS c,'
