@@ -138,18 +138,24 @@ numeric_prefix(const WsKeySpec *spec, const Datum *values, const bool *isnull)
 	return prefix | window_prefix(window) >> (n * BITS_PER_BYTE);
 }
 
-/* Looks at a row's texts whose letters are to tell their order. */
-void
-ws_key_look(const WsKeySpec *spec, const Datum *values, const bool *isnull)
+/* Looks at a row's texts, of the columns from number `from` on, whose letters are to tell their order. */
+static inline void
+look_from(const WsKeySpec *spec, int from, const Datum *values, const bool *isnull)
 {
-	/* those of the first column are always asked for, but behind codes from ranges */
-	for (int i = spec->ranges != NULL ? 0 : 1; i < spec->ncols; i++)
+	for (int i = from; i < spec->ncols; i++)
 	{
 		const WsKeyColumn *col = &spec->cols[i];
 
 		if (col->letters != NULL && !isnull[col->attno - 1])
 			ws_letters_look(col, values[col->attno - 1]);
 	}
+}
+
+/* The same of all columns: for a row of which no key is made. */
+void
+ws_key_look(const WsKeySpec *spec, const Datum *values, const bool *isnull)
+{
+	look_from(spec, 0, values, isnull);
 }
 
 /*
@@ -162,9 +168,12 @@ ws_key_entry(const WsKeySpec *spec, const Datum *values, const bool *isnull,
 {
 	uint8		window[WS_PREFIX_BYTES];
 
-	/* the bytes of some texts are not asked for, but they are compared by their letters */
-	if (unlikely(spec->lettered) && (spec->ncols > 1 || spec->ranges != NULL))
-		ws_key_look(spec, values, isnull);
+	/*
+	 * The bytes of some texts are not asked for, but they are compared by their letters.  Those of the first
+	 * column are, but behind codes from ranges.
+	 */
+	if (unlikely(spec->lettered))
+		look_from(spec, spec->ranges != NULL ? 0 : 1, values, isnull);
 	if (spec->first_alone && likely(!isnull[spec->cols[0].attno - 1]))
 		return ws_entry_make(first_prefix(&spec->cols[0], values[spec->cols[0].attno - 1]), pointer);
 	if (spec->exact)

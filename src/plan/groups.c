@@ -237,13 +237,16 @@ most_rows(const PlannerInfo *root)
 	return rows;
 }
 
-/* Values of the column that has most of them, of the result of a query. */
+/* Values of the column that has most of them, of the result of a query; 1 if that is not known. */
 static double
 most_values(PlannerInfo *root)
 {
 	double		most = 1;
 	ListCell   *lc;
 
+	/* columns of a set operation are of no relation */
+	if (root->parse->setOperations != NULL)
+		return most;
 	foreach(lc, root->processed_tlist)
 	{
 		double		values;

@@ -24,8 +24,12 @@ def hashed():
             # PostgreSQL 15 and 16 may sort, with a hash table that is charged as much
             check(not wanted or ('HashAggregate' in plan and 'WiscSort' not in plan), name, plan)
             equal(sorted(rows(ours, query)), sorted(rows(core, query)), name + ': rows')
+        # a set operation that is a member has columns of no relation
+        for query in ('(SELECT shop FROM fact UNION SELECT agent FROM fact ORDER BY 1 LIMIT 10) UNION SELECT id FROM fact',
+                      '(SELECT shop, id FROM fact EXCEPT SELECT id, shop FROM fact LIMIT 5) UNION SELECT 1, 2'):
+            equal(len(rows(ours, 'EXPLAIN ' + query)) > 0, True, 'planned: ' + query)
         if common.major() >= 17:
-            check(wanted, 'core has a hash table', explain(core, query))
+            check(wanted, 'core has a hash table')
         core.execute('CREATE TABLE one AS SELECT i AS id, repeat(md5(i::text), 3) AS t FROM generate_series(1, 200000) i')
         core.execute('ANALYZE one')
         plan = explain(ours, 'SELECT id, t FROM one UNION SELECT -id, t FROM one')
