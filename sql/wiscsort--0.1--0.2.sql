@@ -192,7 +192,9 @@ CREATE FUNCTION wiscsort.advise_workload(share wiscsort.share DEFAULT 0.95,
 		  FROM wiscsort.stat s GROUP BY s.datid, s.userid
 	)
 	SELECT u.datname, u.usename, u.total::bigint, n.one_pass,
-		min(CASE WHEN u.so_far >= share * u.total AND u.class < u.last THEN 64::bigint << (u.class - 1)::int END)
+		-- elements of one_pass_at are four to a doubling: 64, 80, 96, 112, 128 kB
+		min(CASE WHEN u.so_far >= share * u.total AND u.class < u.last
+			THEN (4 + (u.class - 1) % 4) * 16 << ((u.class - 1) / 4)::int END)
 	  FROM up_to u JOIN now n ON n.datid IS NOT DISTINCT FROM u.datid AND n.userid IS NOT DISTINCT FROM u.userid
 	 WHERE u.total > 0
 	 GROUP BY u.datid, u.userid, u.datname, u.usename, u.total, n.one_pass

@@ -21,13 +21,14 @@
 #define WS_STAT_BUCKETS	1024
 #define WS_SLOTS		16
 
-/* Of work_mem with which sorts would have been one-pass: up to 64 kB, up to 128 kB, and so on, and more. */
-#define WS_NEEDS		22
+/* Of work_mem with which sorts would have been one-pass: 64 kB to 64 GB, four to a doubling, and more. */
+#define WS_NEEDS		82
 
-#define WS_LEAST_NEED	((int64) 64 * 1024)
+/* Up to how much work_mem the class is, in bytes: 64, 80, 96, 112, 128, 160 kB, and so on. */
+#define ws_need_bytes(class)	((int64) (4 + (class) % 4) * 16 * 1024 << (class) / 4)
 
 /* One more whenever the shared memory, or a count, changes: builds that differ are not to share it. */
-#define WS_STAT_LAYOUT	5
+#define WS_STAT_LAYOUT	6
 
 /*
  * The figures that are not counted one by one are those of the moment after so many rows; or after so many

@@ -288,11 +288,18 @@ need_of(const WsRequest *request, const WsSortStats *s, bool travels)
 	double		bytes = (double) s->runs.entries * (double) (s->entry_bytes + row);
 	WsRequest	r = *request;
 	int			need = 0;
+	int			more = WS_NEEDS - 1;
 
 	r.codes = (double) s->codes / (double) request->memory;
-	while (need < WS_NEEDS - 1 &&
-		   bytes > (double) ws_budget_one_pass(&r, WS_LEAST_NEED << need, travels))
-		need++;
+	while (need < more)
+	{
+		int			middle = (need + more) / 2;
+
+		if (bytes > (double) ws_budget_one_pass(&r, ws_need_bytes(middle), travels))
+			need = middle + 1;
+		else
+			more = middle;
+	}
 	return need;
 }
 
