@@ -8,6 +8,7 @@
 #include "guc.h"
 
 #include "exec/request.h"
+#include "key/learning.h"
 #include "nodes/extensible.h"
 #include "sort/again.h"
 #include "stat/stat.h"
@@ -35,6 +36,9 @@ extern double ws_share_done(PlanState *node, double share_read);
 extern double ws_bytes_scanned(PlanState *node);
 struct WsSortState;
 extern double ws_foresee_output(const struct WsSortState *state);
+
+/* ---- frequent.c: for key/foretold.c ---- */
+extern bool ws_frequent_values(const void *who, AttrNumber attno, WsFrequent *found);
 
 /* ---- top.c: rows in memory ---- */
 typedef struct WsTop WsTop;
@@ -77,6 +81,7 @@ typedef struct WsSortState
 {
 	CustomScanState css;		/* must be first */
 	WsRequest  *request;
+	WsForetold	foretold;		/* of the request */
 	ExprState  *limit;			/* of the LIMIT above; NULL: there is none that counts */
 	ExprState  *offset;
 	Relation	rel;			/* whose rows stay in it, or NULL */

@@ -19,7 +19,7 @@
  * CurrentMemoryContext.
  *-------------------------------------------------------------------------
  */
-#include "key/key.h"
+#include "key/learning.h"
 
 #include "access/detoast.h"
 #include "common/hashfn.h"

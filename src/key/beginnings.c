@@ -22,7 +22,7 @@
  * Memory: as much as the caller allows, in CurrentMemoryContext.  Nothing is raised.
  *-------------------------------------------------------------------------
  */
-#include "key/key.h"
+#include "key/learning.h"
 
 #include "port/pg_bswap.h"
 #include "utils/memutils.h"

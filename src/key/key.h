@@ -411,51 +411,6 @@ typedef struct WsLearnt
 
 extern WsLearnt ws_key_learnt(const WsKeySpec *spec);
 
-/* What is learnt from. */
-typedef struct WsLearning
-{
-	WsKeySpec  *spec;
-	const WsKeyRows *rows;
-	WsEntry    *entries;		/* of the first rows */
-	Size		n;
-	double		expected;		/* rows in all */
-	bool		all;			/* there are no others */
-	Size		most;			/* bytes of codes */
-	Size		spare;			/* bytes that may be taken meanwhile, */
-	WsAccount  *account;		/* and are counted here */
-	void		(*sort) (WsEntry *entries, Size n, bool vectorised);
-	bool		vectorised;
-	/* set by ws_key_learn */
-	MemoryContext context;		/* of what is learnt */
-	WsEntry    *sample;			/* some of the entries */
-	Size		sampled;
-	Size		step;			/* from one of these to the next */
-	WsEntry    *sorted;			/* room for these once more */
-} WsLearning;
-
-extern Size ws_key_learn(WsLearning *l);
-
-#define WS_LEARN_DISTINCT	0.75	/* a column with more different values in so many rows has too many */
-#define WS_LEARN_ONE_IN	64		/* rows among which there must be one that the prefix ties, */
-#define WS_LEARN_FEWER	2		/* for there to be fewer by this factor, */
-#define WS_LEARN_LEAST	((Size) 128)	/* and the fewest rows that say so */
-
-/* ---- aside.c: columns behind others that tell rows apart ---- */
-extern void ws_learn_aside(const WsLearning *l);
-extern void ws_learn_aside_needless(const WsLearning *l);
-extern bool ws_learn_tell_apart(const WsLearning *l, int ncols);
-
-/* ---- sample.c: the first rows ---- */
-extern void ws_learn_sample(WsLearning *l);
-extern void ws_learn_all_entries(const WsLearning *l);
-extern void ws_learn_entries(const WsLearning *l);
-extern const WsEntry *ws_learn_sorted(const WsLearning *l, int bytes);
-extern Size ws_learn_tied(const WsLearning *l);
-extern Size ws_learn_tied_apart(const WsLearning *l);
-extern Size ws_learn_beginnings(const WsLearning *l);
-extern bool ws_learn_ranges(const WsLearning *l);
-extern Size ws_learn_first_bytes(const WsLearning *l);
-
 /* ---- normalize.c: pure ---- */
 
 /* A guess begins at this byte of the key at most: elsewhere the prefix has nothing of it, or too little. */

@@ -11,10 +11,11 @@
  * (beginnings.c), or its first columns get codes from the range of their values (range.c): which of the two
  * sample.c decides.  How text is guessed is in learntext.c.
  *
- * Statistics of the planner are not asked: the rows of a sort are seldom those of a table, and what its
- * first rows do not show may be added later.
+ * Statistics of the planner are only asked where the first rows show few of the values (foretold.c): the rows
+ * of a sort are seldom those of a table, and what its first rows do not show may be added later.
  *-------------------------------------------------------------------------
  */
+#include "key/learning.h"
 #include "key/text.h"
 
 #include "miscadmin.h"
@@ -332,6 +333,7 @@ ws_key_learn(WsLearning *l)
 	WsKeySpec  *spec = l->spec;
 	MemoryContext context = CurrentMemoryContext;
 	MemoryContext work = AllocSetContextCreate(context, "WiscSort learning", ALLOCSET_SMALL_SIZES);
+	const WsKeyRows *rows = l->rows;
 	bool		goes_on = true;
 	Size		most = l->most;
 	Size		bytes = 0;
@@ -341,6 +343,7 @@ ws_key_learn(WsLearning *l)
 	l->expected = l->all ? (double) l->n : l->expected;
 	l->rows->ready(l->rows->store);
 	MemoryContextSwitchTo(work);
+	ws_learn_foretold(l);
 	ws_learn_aside(l);
 	show_first(l);
 	leave_needless(l);
@@ -393,6 +396,7 @@ ws_key_learn(WsLearning *l)
 		if (spec->beginnings == NULL)
 			bytes += ws_learn_first_bytes(l);
 	}
+	l->rows = rows;
 	ws_learn_all_entries(l);
 	MemoryContextSwitchTo(context);
 	MemoryContextDelete(work);

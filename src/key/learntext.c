@@ -11,6 +11,7 @@
  *  - else, for ICU, the beginning of its sort key, or if too many texts begin alike, that of the rest of it
  *	  (guess.c); for libc, what strxfrm makes of the rest.
  */
+#include "key/learning.h"
 #include "key/text.h"
 
 #include "miscadmin.h"

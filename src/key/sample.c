@@ -3,7 +3,7 @@
  * tied, and codes of what their keys begin with: of beginnings (beginnings.c), or from ranges (range.c).
  *-------------------------------------------------------------------------
  */
-#include "key/key.h"
+#include "key/learning.h"
 
 #include "miscadmin.h"
 
@@ -61,14 +61,15 @@ ws_learn_entries(const WsLearning *l)
 		l->sample[i] = make_entry(l, l->sample[i], slot);
 }
 
-/* Gives all first rows theirs: those of the sample have them. */
+/* Gives all first rows theirs: those of the sample have them, unless it has imagined values. */
 void
 ws_learn_all_entries(const WsLearning *l)
 {
 	WsKeySlot  *slot = l->rows->make_slot(l->rows->store);
 
 	for (Size i = 0; i < l->n; i++)
-		l->entries[i] = i % l->step == 0 ? l->sample[i / l->step] : make_entry(l, l->entries[i], slot);
+		l->entries[i] = !l->imagined && i % l->step == 0 ? l->sample[i / l->step] :
+			make_entry(l, l->entries[i], slot);
 }
 
 /* The entries in order, with the first `bytes` bytes of their prefixes.  Valid until asked for again. */

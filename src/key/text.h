@@ -211,8 +211,4 @@ struct WsLetterFacts
 extern WsAlphabet *ws_alphabet_of(const WsTransform *transform);
 extern const WsLetterTable *ws_letter_table(const WsKeyColumn *col, bool make);
 
-/* ---- learntext.c: how text is told, or guessed ---- */
-extern void ws_learn_letters(const WsLearning *l, bool accented);
-extern Size ws_learn_text(const WsLearning *l);
-
 #endif							/* WS_TEXT_H */

@@ -7,6 +7,8 @@
  */
 #include "sort/sorter.h"
 
+#include "key/learning.h"
+
 /* Of work_mem, what codes of values may take. */
 #define CODES_SHARE	8
 
@@ -47,6 +49,7 @@ learn_keys(WsSorter *sorter, bool ended)
 	l.entries = f->map->entries;
 	l.n = f->map->count;
 	l.expected = sorter->request->rows;
+	l.foretold = sorter->request->foretold;
 	l.all = ended;
 	l.most = sorter->for_codes;
 	l.spare = sorter->request->memory - used;

@@ -62,6 +62,7 @@ typedef struct WsRequest
 	int64		again_at;		/* for tests: it does when that many rows have been got, unless -1 */
 	const char *bound;			/* what that comes from, for EXPLAIN; NULL: there is no such bound */
 	WsWatch    *watch;			/* who watches how it goes, or NULL */
+	const struct WsForetold *foretold;	/* what statistics say of the columns (key/learning.h), or NULL */
 	bool		random_access;	/* more than reading forward once */
 	bool		vectorised;		/* entries are sorted by vqsort, if it has been built in */
 	bool		direct_always;	/* direct reads whatever the cache holds */

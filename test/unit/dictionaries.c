@@ -25,4 +25,5 @@ hash_bytes(const unsigned char *k, int keylen)
 #include "../../src/key/sample.c"
 #include "../../src/key/aside.c"
 #include "../../src/key/learntext.c"
+#include "../../src/key/foretold.c"
 #include "../../src/key/learn.c"

@@ -1,0 +1,84 @@
+#!/usr/bin/python3
+"""Tables in stretches of equal values: their first rows show few of these, and statistics foretell the others
+(src/key/foretold.c)."""
+
+import re
+
+import common
+from common import check, equal, explain, healthy, rows, skip, value
+from locales import at_hand, collation
+
+ROWS = 120000
+VALUES = 13
+
+# What is sorted, from where statistics are found: through joins, subqueries, members of an Append, casts.
+INPUTS = {
+    'table': 'SELECT k, n FROM t',
+    'subquery': 'SELECT k, n FROM (SELECT * FROM t OFFSET 0) s',
+    'join': 'SELECT t.k, t.n FROM t JOIN few ON few.i = t.n % 4',
+    'partitions': 'SELECT k, n FROM (SELECT * FROM parted OFFSET 0) s',
+    'union': 'SELECT k, n FROM (SELECT k, n FROM t UNION ALL SELECT k, n FROM t) s',
+    'varchar': 'SELECT v::text COLLATE "%s" AS k, n FROM t',
+}
+
+
+def tables(cur, name):
+    """Stretches of 13 values, some with letters of other languages, in no order."""
+    cur.execute("CREATE FUNCTION word(i int) RETURNS text IMMUTABLE LANGUAGE sql AS $$ SELECT"
+                " (ARRAY['north', U&'\\00DCber', 'zone ', '', 'a/'])[1 + abs(hashint4(i + 7)) % 5]"
+                ' || abs(hashint4(i)) % 100000 $$')
+    cur.execute('CREATE TABLE t AS SELECT word(i * %d / %d)::text COLLATE "%s" AS k, word(i * %d / %d)::varchar COLLATE "%s" AS v,'
+                ' hashint4(i) AS n, i FROM generate_series(0, %d) i' % (VALUES, ROWS, name, VALUES, ROWS, name, ROWS - 1))
+    cur.execute('CREATE TABLE few AS SELECT generate_series(-3, 3) AS i')
+    cur.execute('CREATE TABLE parted (LIKE t) PARTITION BY LIST (k)')
+    for (k,) in rows(cur, 'SELECT DISTINCT k FROM t ORDER BY k'):
+        cur.execute('CREATE TABLE part_%d PARTITION OF parted FOR VALUES IN (%%s)' % abs(hash(k)), (k,))
+    cur.execute('INSERT INTO parted SELECT * FROM t')
+
+
+def learnt(plan):
+    found = re.search(r'Coded Columns: (\d+)', plan)
+    return int(found.group(1)) if found else 0
+
+
+def codes_of(name):
+    with common.server() as cluster:
+        cur = common.session(cluster, work_mem='256kB', max_parallel_workers_per_gather='0', enable_hashjoin='on')
+        core = common.core(cluster, work_mem='256kB', max_parallel_workers_per_gather='0')
+        if name == 'en_US.utf8':
+            core.execute(collation('en_US'))
+        tables(cur, name)
+        for analysed in False, True:
+            if analysed:
+                cur.execute('ANALYZE')
+            for what, query in INPUTS.items():
+                query = (query % name if '%s' in query else query) + ' ORDER BY k, n'
+                equal(rows(cur, query), rows(core, query), '%s: %s, %sanalysed' % (name, what, '' if analysed else 'not '))
+                plan = explain(cur, query, ', ANALYZE, VERBOSE')
+                if not common.options.core:
+                    check('WiscSort' in plan and learnt(plan) == analysed,
+                          '%s: %s: codes of what statistics %s' % (name, what, 'know' if analysed else 'do not know'), plan)
+        # statistics that are wrong: other values, and others of the same name in other rows
+        cur.execute("UPDATE t SET k = k || '!' WHERE i < %d" % (ROWS // 2))
+        cur.execute("UPDATE t SET k = NULL WHERE n % 10 = 0")
+        query = 'SELECT k, n FROM t ORDER BY k DESC NULLS LAST, n'
+        equal(rows(cur, query), rows(core, query), name + ': of other values than there are')
+        healthy(cluster, name)
+
+
+def icu():
+    with common.server() as cluster:
+        if not value(common.core(cluster), "SELECT count(*) FROM pg_collation WHERE collname = 'de-x-icu'"):
+            return skip('ICU', 'the server has none')
+    codes_of('de-x-icu')
+
+
+def libc():
+    with at_hand('en_US') as lacking:
+        if lacking:
+            return skip('en_US', lacking)
+        codes_of('en_US.utf8')
+
+
+if __name__ == '__main__':
+    common.run([icu, libc])
