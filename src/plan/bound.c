@@ -250,8 +250,8 @@ ws_inherited_bound(PlannerInfo *root)
 }
 
 /* Does an outer join only add columns of `other` to the rows of `own`, whatever its conditions? */
-static bool
-is_optional(const PlannerInfo *root, Relids own, Relids other)
+bool
+ws_is_optional(const PlannerInfo *root, Relids own, Relids other)
 {
 	ListCell   *lc;
 
@@ -297,7 +297,7 @@ ws_limit_may_starve(PlannerInfo *root, const RelOptInfo *rel)
 		const RelOptInfo *other = root->simple_rel_array[i];
 
 		if (other != NULL && other->reloptkind == RELOPT_BASEREL && !bms_overlap(own, other->relids) &&
-			other->baserestrictinfo != NIL && !is_optional(root, own, other->relids))
+			other->baserestrictinfo != NIL && !ws_is_optional(root, own, other->relids))
 			return true;
 	}
 	return false;

@@ -184,17 +184,59 @@ shared_ordering(PlannerInfo *root, RelOptInfo *rel, List *classes, int peer,
 	return list_length(pathkeys) > 1 ? pathkeys : NIL;
 }
 
-/* Can a hash join, or a merge join, have the relation on one side? */
+/* Is there no condition that joins the relation with others? */
 static bool
-may_be_hashed(const RelOptInfo *rel)
+joined_by_nothing(const RelOptInfo *rel)
 {
+	return !rel->has_eclass_joins && rel->joininfo == NIL;
+}
+
+/*
+ * Of which other relations does a condition tell the rows that join `rel`, that only a nested loop can check:
+ * a range, a function?  PostgreSQL takes a fixed share of all pairs for it, of ranges of time a ninth, where
+ * an index finds a few.  Outer joins that only add columns to the rows of `rel` drop none, and do not count.
+ */
+static Relids
+guessed_by(const PlannerInfo *root, const RelOptInfo *rel, const RestrictInfo *ri)
+{
+	Relids		others = bms_difference(bms_intersect(ri->clause_relids, root->all_baserels),
+										parent_relids(rel));
+
+	if (OidIsValid(ri->hashjoinoperator) || ws_is_optional(root, parent_relids(rel), others))
+		return NULL;
+	return others;
+}
+
+/* Does any join of the level go by such a condition? */
+static bool
+joined_by_guess(PlannerInfo *root, const RelOptInfo *rel)
+{
+	int			i = -1;
 	ListCell   *lc;
 
-	if (rel->has_eclass_joins)
-		return true;
+	while ((i = bms_next_member(root->all_baserels, i)) >= 0)
+		foreach(lc, root->simple_rel_array[i] != NULL ? root->simple_rel_array[i]->joininfo : NIL)
+			if (!bms_is_empty(guessed_by(root, rel, lfirst_node(RestrictInfo, lc))))
+				return true;
+	return false;
+}
+
+/* Is there a relation that joins `rel` by nothing else?  `classes` have those that equality joins. */
+static bool
+has_guessed_peer(PlannerInfo *root, const RelOptInfo *rel, List *classes)
+{
+	ListCell   *lc,
+			   *lc2;
+
 	foreach(lc, rel->joininfo)
-		if (OidIsValid(lfirst_node(RestrictInfo, lc)->hashjoinoperator))
+	{
+		Relids		peers = bms_copy(guessed_by(root, rel, lfirst_node(RestrictInfo, lc)));
+
+		foreach(lc2, classes)
+			peers = bms_difference(peers, ((EquivalenceClass *) lfirst(lc2))->ec_relids);
+		if (!bms_is_empty(peers))
 			return true;
+	}
 	return false;
 }
 
@@ -234,18 +276,22 @@ ends_early(PlannerInfo *root, const RelOptInfo *rel)
  * May it pay to sort `rel` by the ordering of the whole query below joins, where nothing ends early?  Only a
  * merge join by the same key keeps the order at no cost.  A nested loop does, too, but its look-up takes more
  * than twice as long as that of a hash join, which its cost does not say: there joins must make so wide rows,
- * or so many, that sorting them afterwards takes long, or leave no choice (docs/decisions/30-cost-model.md).
+ * or so many, that sorting them afterwards takes long, or leave no choice.  How many they make must not be a
+ * guess: if they make few, looking these up by an index takes nothing beside sorting a table
+ * (docs/decisions/30-cost-model.md).
  */
 static bool
 pays_below_joins(PlannerInfo *root, const RelOptInfo *rel, List *pathkeys, List *classes)
 {
 	const Query *q = root->parse;
 
-	if (ws_debug_force || bms_membership(root->all_baserels) == BMS_SINGLETON || ends_early(root, rel) ||
+	if (ws_debug_force || bms_membership(root->all_baserels) == BMS_SINGLETON ||
 		list_member_ptr(classes, linitial_node(PathKey, pathkeys)->pk_eclass))
 		return true;
-	if (!enable_hashjoin || !bms_is_empty(rel->lateral_referencers) || !may_be_hashed(rel) ||
-		may_fan_out(root, rel))
+	if (joined_by_guess(root, rel))
+		return false;
+	if (ends_early(root, rel) || !enable_hashjoin || !bms_is_empty(rel->lateral_referencers) ||
+		joined_by_nothing(rel) || may_fan_out(root, rel))
 		return true;
 	return q->groupClause == NIL && q->groupingSets == NIL && !q->hasAggs &&
 		ws_sorted_width(root) > WIDER + rel->reltarget->width;
@@ -292,6 +338,9 @@ ws_useful_orderings(PlannerInfo *root, RelOptInfo *rel, bool parallel)
 			if (own[j] == own[i])
 				own[i] = NIL;
 	classes = mergeable_classes(root, rel);
+	/* nested loops would be between the sorted rows and the merge, or the end */
+	if (!ws_debug_force && has_guessed_peer(root, rel, classes))
+		classes = NIL;
 	for (int i = 0; i < (int) lengthof(own); i++)
 		if (own[i] != NIL && pays_below_joins(root, rel, own[i], classes) &&
 			ws_ordering_computable(root, rel, own[i], parallel) &&

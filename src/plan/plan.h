@@ -171,6 +171,7 @@ extern double ws_limit_bound(Node *count, Node *offset, bool parallel);
 extern double ws_bound_in_worker(PlannerInfo *root, double bound);
 extern double ws_inherited_bound(PlannerInfo *root);
 extern double ws_query_bound(PlannerInfo *root, bool parallel);
+extern bool ws_is_optional(const PlannerInfo *root, Relids own, Relids other);
 extern bool ws_limit_may_starve(PlannerInfo *root, const RelOptInfo *rel);
 
 /* ---- shape.c ---- */

@@ -422,6 +422,15 @@ SELECT * FROM wtest.plan('SELECT s.id, c.* FROM wtest.slim s JOIN wtest.colours 
 SELECT * FROM wtest.plan('SELECT s.id, x FROM wtest.slim s, unnest(ARRAY[s.id, 1]) x ORDER BY s.k') LIMIT 2;
 SELECT * FROM wtest.plan('SELECT s.id, c.name FROM wtest.colours c JOIN wtest.slim s ON c.id = s.id % 300 + 1 ORDER BY c.name') LIMIT 2;
 SELECT wtest.compare('SELECT s.id, c.name FROM wtest.slim s JOIN wtest.colours c ON c.id = s.id % 300 + 1 ORDER BY s.k, s.id');
+-- A table joined by a range is not sorted before that: an index may find few of its rows.
+CREATE INDEX slim_id ON wtest.slim (id);
+SELECT * FROM wtest.plan('SELECT s.*, c.name FROM wtest.colours c JOIN wtest.slim s ON s.id BETWEEN c.id AND c.id + 2 WHERE c.id < 100 ORDER BY s.k');
+SELECT * FROM wtest.plan('SELECT s.k, rank() OVER (PARTITION BY s.k ORDER BY s.pad) FROM wtest.colours c JOIN wtest.slim s ON s.id BETWEEN c.id AND c.id + 2 WHERE c.id < 100');
+SELECT * FROM wtest.plan('SELECT s.*, c.name FROM wtest.colours c JOIN wtest.slim s ON s.id BETWEEN c.id AND c.id + 2 ORDER BY s.k LIMIT 10');
+SELECT * FROM wtest.plan('SELECT s.k FROM wtest.slim s JOIN wtest.slim t ON t.k = s.k JOIN wtest.colours c ON s.id BETWEEN c.id AND c.id + 2 WHERE c.id < 10 ORDER BY s.k');
+-- An outer join drops none.
+SELECT * FROM wtest.plan('SELECT s.*, c.name FROM wtest.slim s LEFT JOIN wtest.colours c ON s.id BETWEEN c.id AND c.id + 2 ORDER BY s.k LIMIT 10');
+DROP INDEX wtest.slim_id;
 -- A cursor, and a LIMIT that lets most rows through, change nothing of that.
 CREATE TABLE wtest.shelf AS SELECT i AS id, 'n' || i AS name FROM generate_series(1, 100000) i;
 ALTER TABLE wtest.shelf ADD PRIMARY KEY (id);
