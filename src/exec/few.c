@@ -186,6 +186,13 @@ ws_few_bytes(const WsFew *few)
 	return (int64) ws_top_bytes(few->top);
 }
 
+/* The same, with what was fetched to sort them. */
+int64
+ws_few_peak(const WsFew *few)
+{
+	return (int64) ws_top_peak(few->top);
+}
+
 /* One of the kept rows as the input had it, valid until the next call. */
 TupleTableSlot *
 ws_few_row(WsFew *few, int64 number)

@@ -220,7 +220,8 @@ have_few(WsSortState *state)
 		stats->wanted = state->request->wanted;
 		stats->passed = state->figures->rows_in - stats->runs.entries;
 	}
-	stats->memory = state->figures->memory = ws_few_bytes(state->few);
+	state->figures->memory = ws_few_bytes(state->few);
+	stats->memory = ws_few_peak(state->few);
 	stats->entry_bytes = sizeof(WsEntry);
 	stats->few = true;
 	state->has_stats = true;

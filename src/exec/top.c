@@ -7,14 +7,18 @@
  *
  * Memory: the rows, and a TopRow each, until ws_top_end.  All rows of a few are in chunks, which the next
  * sort finds where they are: to have the system give and take the memory took a fourth of sorts of 600 rows.
- * These, and comparison functions, have that of the context in which it was created.
+ * These, and comparison functions, have that of the context in which it was created.  While they are sorted,
+ * so have copies of toasted first keys: MOST_FETCHED, and work_mem with the rows.
  * Errors: those of comparing and detoasting, and of no memory.
  *-------------------------------------------------------------------------
  */
 #include "exec/exec.h"
 
+#include "access/detoast.h"
 #include "access/htup_details.h"
 #include "executor/tuptable.h"
+#include "fmgr.h"
+#include "key/value.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 #include "utils/sortsupport.h"
@@ -24,8 +28,11 @@
 #define FIRST_CHUNK		((Size) 8 * 1024)
 #define MOST_CHUNKS		20
 
-/* As many keys are abbreviated, at least. */
+/* As many keys are abbreviated, at least, unless some are toasted. */
 #define FEW_BRIEF		64
+
+/* Bytes that fetched keys have, at most: processors have so much cache, and the system need not map more. */
+#define MOST_FETCHED	((Size) 512 * 1024)
 
 typedef struct TopRow
 {
@@ -50,11 +57,13 @@ struct WsTop
 	SortSupport keys;
 	SortSupport brief;			/* of the first key, abbreviated */
 	bool		is_brief;		/* rows are sorted by that first */
+	bool		is_varlena;		/* the first key may be toasted */
 	TopRow	   *rows;
 	int64		room;
 	int64		n;
 	int64		bound;			/* of rows that are kept; then `rows` is a heap.  0: all are */
 	Size		bytes;			/* of the kept rows */
+	Size		fetched;		/* that toasted keys had in a sort, at most */
 	int64		passed;			/* rows under a bound that were not kept, */
 	int64		replaced;		/* and those that took the place of another */
 };
@@ -72,6 +81,7 @@ ws_top_create(TupleDesc desc, const AttrNumber *attnos, const WsRequest *r)
 	top->lasting = CurrentMemoryContext;
 	top->desc = desc;
 	top->ncols = r->ncols;
+	top->is_varlena = attnos[0] > 0 && TupleDescAttr(desc, attnos[0] - 1)->attlen == -1;
 	top->keys = palloc0((r->ncols + 1) * sizeof(SortSupportData));
 	top->brief = &top->keys[r->ncols];
 	for (int i = 0; i < r->ncols; i++)
@@ -294,15 +304,59 @@ ws_top_is_reversed(const WsTop *top, int64 least)
 }
 
 /*
- * Abbreviates the first keys, where their type has that, and they are enough; false if they are not.  As
- * tuplesort does it looks whether abbreviations tell the keys apart, each time that they are twice as many.
+ * Puts copies in the place of toasted first keys, so that each is fetched once, and not by each comparison;
+ * returns how many bytes they have.  Sets *toasted if there are such keys, for which memory may not suffice.
+ */
+static Size
+fetch_keys(WsTop *top, bool *toasted)
+{
+	Size		memory = (Size) work_mem * 1024;
+	Size		most = Min(memory - Min(top->bytes, memory), MOST_FETCHED);
+	Size		fetched = 0;
+
+	*toasted = false;
+	for (int64 i = 0; top->is_varlena && i < top->n; i++)
+	{
+		TopRow	   *row = &top->rows[i];
+
+		CHECK_FOR_INTERRUPTS();
+		if (row->isnull || !ws_varlena_is_toasted(row->key))
+			continue;
+		*toasted = true;
+		if (fetched + toast_raw_datum_size(row->key) > most)
+			continue;
+		row->key = PointerGetDatum(PG_DETOAST_DATUM(row->key));
+		fetched += GetMemoryChunkSpace(DatumGetPointer(row->key));
+	}
+	return fetched;
+}
+
+/* Frees the copies that fetch_keys made. */
+static void
+drop_keys(WsTop *top)
+{
+	for (int64 i = 0; i < top->n; i++)
+	{
+		TopRow	   *row = &top->rows[i];
+		Datum		key = heap_getattr(row->row, top->keys[0].ssup_attno, top->desc, &row->isnull);
+
+		if (key != row->key)
+			pfree(DatumGetPointer(row->key));
+		row->key = key;
+	}
+}
+
+/*
+ * Abbreviates the first keys, where their type has that, and they are enough, or `toasted`; false if they
+ * are not.  As tuplesort does it looks whether abbreviations tell the keys apart, each time that they are
+ * twice as many.
  */
 static bool
-abbreviate(WsTop *top)
+abbreviate(WsTop *top, bool toasted)
 {
 	int64		next_look = FEW_BRIEF;
 
-	if (top->brief->abbrev_converter == NULL || top->n < FEW_BRIEF)
+	if (top->brief->abbrev_converter == NULL || (top->n < FEW_BRIEF && !toasted))
 		return false;
 	for (int64 i = 0; i < top->n; i++)
 	{
@@ -324,13 +378,21 @@ abbreviate(WsTop *top)
 void
 ws_top_sort(WsTop *top)
 {
-	MemoryContext old = MemoryContextSwitchTo(top->context);
+	MemoryContext old;
+	Size		fetched;
+	bool		toasted;
 
-	top->is_brief = abbreviate(top);
+	if (top->n < 2)
+		return;
+	old = MemoryContextSwitchTo(top->context);
+	fetched = fetch_keys(top, &toasted);
+	top->fetched = Max(top->fetched, fetched);
+	top->is_brief = abbreviate(top, toasted);
 	MemoryContextSwitchTo(old);
-	if (top->n > 1)
-		qsort_arg(top->rows, top->n, sizeof(TopRow), compare_rows, top);
+	qsort_arg(top->rows, top->n, sizeof(TopRow), compare_rows, top);
 	top->is_brief = false;
+	if (fetched > 0)
+		drop_keys(top);
 }
 
 /* From now on, only the first `bound` rows are kept, one at least. */
@@ -372,6 +434,13 @@ ws_top_bytes(const WsTop *top)
 	return top->bytes;
 }
 
+/* Bytes that they had at most, with what was fetched to sort them. */
+Size
+ws_top_peak(const WsTop *top)
+{
+	return top->bytes + top->fetched;
+}
+
 /* How many rows are kept. */
 int64
 ws_top_rows(const WsTop *top)
@@ -395,5 +464,5 @@ ws_top_end(WsTop *top)
 	top->rows = NULL;
 	top->room = top->n = top->bound = 0;
 	top->passed = top->replaced = 0;
-	top->bytes = 0;
+	top->bytes = top->fetched = 0;
 }

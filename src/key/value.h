@@ -36,13 +36,20 @@ ws_image_of(const WsKeyColumn *col, const Datum *value, Size *length)
 	return bytes;
 }
 
-/* Is it a toasted value, whose bytes are not those of the value? */
+/* Is a value of variable length toasted, so that its bytes are not those of the value? */
 static inline bool
-ws_is_toasted(const WsKeyColumn *col, Datum value)
+ws_varlena_is_toasted(Datum value)
 {
 	const struct varlena *v = (const struct varlena *) DatumGetPointer(value);
 
-	return col->length == -1 && (VARATT_IS_EXTERNAL(v) || VARATT_IS_COMPRESSED(v));
+	return VARATT_IS_EXTERNAL(v) || VARATT_IS_COMPRESSED(v);
+}
+
+/* The same of a value of any type. */
+static inline bool
+ws_is_toasted(const WsKeyColumn *col, Datum value)
+{
+	return col->length == -1 && ws_varlena_is_toasted(value);
 }
 
 /* Have two values, which are not null, the same bytes?  Toasted ones are not fetched for that: false. */

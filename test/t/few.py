@@ -3,9 +3,10 @@
 go back, merge joins that mark and restore, rescans, LIMIT."""
 
 import random
+import re
 
 import common
-from common import check, equal, explain, healthy, rows, session, value
+from common import check, equal, explain, healthy, in_turn, rows, session, value
 
 FEW = 40
 SIZES = (0, 1, 2, FEW - 1, FEW, FEW + 1, 3 * FEW, 2000)
@@ -72,6 +73,67 @@ def how_many():
         plan = explain(cur, 'SELECT m, s, d, i, f FROM n WHERE f = 7 ORDER BY m', ', ANALYZE, TIMING OFF')
         check('few rows' not in plan and 'WiscSort' in plan, '1,000 rows of a scan are not few', plan)
         healthy(cluster, 'how many')
+
+
+# How keys are stored, and what in them tells two apart.
+TOASTED = {
+    'one that compresses': "SELECT i, repeat(md5(i::text), 200) AS k FROM s",
+    'one of many rows': "SELECT i, repeat(md5((i % 5)::text), 200) AS k FROM s",
+    'short and long, and nulls': "SELECT i, CASE WHEN i % 4 > 0 THEN repeat(md5(i::text), i * i % 150) END AS k FROM s",
+    'beginnings that are alike': "SELECT i, repeat('same', 50) || repeat(md5(i::text), 150) AS k FROM s",
+    'long numbers': "SELECT i, (repeat((i % 9)::text, 9000) || i)::numeric AS k FROM s",
+    'arrays': "SELECT i, array_fill(i % 20, ARRAY[900]) || i AS k FROM s",
+}
+
+
+ORDERS = ('k, i', 'k DESC NULLS LAST, i DESC', 'k NULLS FIRST, i % 3 DESC, i', 'i % 4, k DESC, i')
+
+
+def toasted():
+    """First keys that are compressed or out of line: the order is that of core."""
+    with common.server(max_parallel_workers_per_gather='0') as cluster:
+        core = common.core(cluster)
+        core.execute('CREATE TABLE s AS SELECT abs(hashint4(i)) % 1000 AS i FROM generate_series(1, 70) i')
+        kinds = ['STORAGE MAIN', 'STORAGE EXTERNAL', 'STORAGE EXTENDED']
+        if common.error(core, "SET default_toast_compression = 'lz4'; RESET default_toast_compression")[0] is None:
+            kinds.append('COMPRESSION lz4')
+        ours = [session(cluster, **{'wiscsort.debug_few': 1000, 'work_mem': memory}) for memory in ('64kB', '4MB')]
+        for number, (name, query) in enumerate(TOASTED.items()):
+            for kind in in_turn(kinds, number, 2):
+                core.execute('DROP TABLE IF EXISTS l; CREATE TABLE l AS %s LIMIT 0; ALTER TABLE l ALTER k SET %s; INSERT INTO l %s;'
+                             ' ANALYZE l' % (query, kind, query))
+                wrong = []
+                for order in ORDERS:
+                    for size in (1, 2, 3, 20, 63, 64, 70):
+                        sql = ('SELECT i, md5(k::text) FROM (SELECT * FROM (SELECT * FROM l LIMIT %d) l ORDER BY %s OFFSET 0) l'
+                               % (size, order))
+                        wanted = rows(core, sql)
+                        wrong += [(order, size, cur is ours[0]) for cur in ours if rows(cur, sql) != wanted]
+                equal(wrong, [], '%s, %s' % (name, kind))
+        plan = explain(ours[1], sql, ', ANALYZE, TIMING OFF')
+        check('Record Store: few rows\n' in plan, 'they are few', plan)
+        healthy(cluster, 'toasted')
+
+
+def fetches():
+    """Each toasted key is fetched once, as core does it to abbreviate; the memory for that is work_mem's."""
+    with common.server(max_parallel_workers_per_gather='0') as cluster:
+        core = common.core(cluster)
+        core.execute('CREATE TABLE l (i int, k text COLLATE "C"); ALTER TABLE l ALTER k SET STORAGE EXTERNAL;'
+                     ' INSERT INTO l SELECT i, repeat(md5(i::text), 100) FROM generate_series(1, 60) i; ANALYZE l')
+        sql = 'SELECT * FROM l ORDER BY k'
+
+        def measured(cur):
+            explain(cur, sql, ', ANALYZE, BUFFERS')
+            plan = explain(cur, sql, ', ANALYZE, BUFFERS')
+            return int(re.search('shared hit=([0-9]+)', plan).group(1)), int(re.search('Memory: ([0-9]+)', plan).group(1))
+        wanted = measured(core)[0]
+        for memory, least, most in (('64kB', 32, 80), ('4MB', 190, 300)):
+            cur = session(cluster, **{'wiscsort.debug_few': 1000, 'work_mem': memory})
+            found, used = measured(cur)
+            check(found <= wanted + 10, '%s: buffers are looked up as often as by core' % memory, (found, wanted))
+            check(least <= used <= most, '%s: the memory of the keys is counted' % memory, used)
+        healthy(cluster, 'fetches')
 
 
 def cursors():
@@ -178,4 +240,4 @@ def wider():
 
 
 if __name__ == '__main__':
-    common.run([stores, how_many, cursors, again, limits, wider])
+    common.run([stores, how_many, toasted, fetches, cursors, again, limits, wider])
