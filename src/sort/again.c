@@ -16,7 +16,8 @@
  * a share of what beginning again would, it goes on (who may stop at any row rents before he buys).
  *
  * From a file, all rows are sorted again.  Both sorts are stable, so that their orders are the same, and
- * rows that have been handed out are passed over.  The last of them is compared.  From a table, only rows
+ * rows that have been handed out are passed over.  The last of them is compared: if it is another one, a
+ * comparison function is not consistent, and the sort ends with an error.  From a table, only rows
  * that have not been handed out are: equal keys may come in another order than in the first sort.  So one
  * that is to be read from any place begins again before its first row, or not at all.
  *
@@ -34,6 +35,7 @@
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
+#include "utils/regproc.h"
 
 /* Rows between two looks, at least, and of those before; and between two looks for an interrupt. */
 #define LOOK_ROWS		4096
@@ -156,6 +158,21 @@ is_same(HeapTuple a, HeapTuple b)
 		memcmp((char *) a->t_data + header, (char *) b->t_data + header, a->t_len - header) == 0;
 }
 
+/* The error of a second sort whose order is not that of the first.  Names the operators of the sort. */
+static void __attribute__((noreturn, cold))
+report_other_order(const WsRequest *request)
+{
+	char	   *operators = format_operator(request->sortops[0]);
+
+	for (int i = 1; i < request->ncols; i++)
+		operators = psprintf("%s, %s", operators, format_operator(request->sortops[i]));
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+			 errmsg("a comparison function of the sort by %s is not consistent", operators),
+			 errdetail("The sort began again, because its rows had left memory, and came to another order."),
+			 errhint("Check the operator classes of these operators, or set wiscsort.enable to off.")));
+}
+
 /*
  * Gives back all that the first sort has beside its rows: entries in memory and in runs, and what read them.
  * Its store no longer hands out rows in order.
@@ -257,7 +274,7 @@ begin_again(WsSort *sort, TupleTableSlot *slot)
 	{
 		pass_over(s, sort->rows_before - 1, slot);
 		if (!ws_sorter_get(s, true, slot) || !is_same(ExecFetchSlotHeapTuple(slot, false, NULL), last))
-			elog(ERROR, "a sort that began again came to another order");
+			report_other_order(s->request);
 		heap_freetuple(last);
 	}
 	if (figures != NULL && sort->rows_before > 0)

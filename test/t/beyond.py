@@ -83,6 +83,40 @@ def told():
         healthy(cluster, 'told')
 
 
+# Compares numbers in circles: of two each may come before the other.
+CIRCLES = """
+CREATE FUNCTION circle_cmp(a int, b int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT hashint4(a * 31 + b) % 3';
+CREATE FUNCTION circle_lt(a int, b int) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT circle_cmp(a, b) < 0';
+CREATE FUNCTION circle_gt(a int, b int) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT circle_cmp(a, b) > 0';
+CREATE FUNCTION circle_eq(a int, b int) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT circle_cmp(a, b) = 0';
+CREATE OPERATOR <<<< (PROCEDURE = circle_lt, LEFTARG = int, RIGHTARG = int);
+CREATE OPERATOR >>>> (PROCEDURE = circle_gt, LEFTARG = int, RIGHTARG = int);
+CREATE OPERATOR ==== (PROCEDURE = circle_eq, LEFTARG = int, RIGHTARG = int);
+CREATE OPERATOR CLASS circles FOR TYPE int USING btree AS OPERATOR 1 <<<<, OPERATOR 3 ====, OPERATOR 5 >>>>,
+    FUNCTION 1 circle_cmp(int, int);
+CREATE TABLE y AS SELECT i, i % 1009 AS few, md5(i::text) AS t FROM generate_series(1, 4000) i;
+ANALYZE y"""
+
+
+def circles():
+    """A comparison function that is not consistent: the order is some order, or the error says what is wrong."""
+    with common.server(max_parallel_workers_per_gather='0', jit='off') as cluster:
+        cur = cluster.connect(work_mem='64kB').cursor()
+        cur.execute(CIRCLES)
+        sql = 'SELECT i, few, t FROM y ORDER BY i USING <<<<'
+        cur.execute('SET wiscsort.debug_force = on')
+        equal(len(rows(cur, sql)), 4000, 'some order')
+        cur.execute('SET wiscsort.debug_again = 100')
+        state, message = common.error(cur, sql)
+        equal(state, '42P17', 'a sort that begins again')
+        for part in ('a comparison function of the sort by <<<<(integer,integer) is not consistent',
+                     'DETAIL:  The sort began again', 'HINT:  Check the operator classes'):
+            check(part in message, 'says: ' + part, message)
+        cur.execute('SET wiscsort.enable = off')
+        equal(len(rows(cur, sql)), 4000, 'by PostgreSQL, as the hint says')
+        healthy(cluster, 'circles')
+
+
 CHANGE = """
 ALTER TABLE x DROP few, ADD few int;
 UPDATE x SET few = i % 3;
@@ -354,4 +388,4 @@ def lost():
 
 
 if __name__ == '__main__':
-    common.run([told, from_table, outgrown, places, methods, descriptors, ways, lost])
+    common.run([told, circles, from_table, outgrown, places, methods, descriptors, ways, lost])

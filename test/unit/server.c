@@ -20,6 +20,7 @@
 #include "pgstat.h"
 #include "storage/fd.h"
 #include "storage/lwlock.h"
+#include "utils/regproc.h"
 #include "utils/timestamp.h"
 
 #undef vprintf
@@ -355,6 +356,19 @@ int
 errhint(const char *fmt,...)
 {
 	return 0;
+}
+
+/* Texts that no test here needs. */
+char *
+psprintf(const char *fmt,...)
+{
+	return NULL;
+}
+
+char *
+format_operator(Oid operator_oid)
+{
+	return NULL;
 }
 
 void

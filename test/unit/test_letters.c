@@ -24,12 +24,6 @@
 
 /* ---- in the place of the server, and of parts of the sources ---- */
 
-char *
-psprintf(const char *fmt,...)
-{
-	return NULL;				/* names are given by the test */
-}
-
 int
 GetDatabaseEncoding(void)
 {
