@@ -38,7 +38,7 @@ struct WsSortState;
 extern double ws_foresee_output(const struct WsSortState *state);
 
 /* ---- frequent.c: for key/foretold.c ---- */
-extern bool ws_frequent_values(const void *who, AttrNumber attno, WsFrequent *found);
+extern bool ws_frequent_values(const void *who, int column, WsFrequent *found);
 
 /* ---- top.c: rows in memory ---- */
 typedef struct WsTop WsTop;

@@ -53,6 +53,24 @@ add_value(Search *s, Datum value, double rows)
 	f->shares[f->n++] = rows;
 }
 
+/* Adds a number of different values, of which there may be more where that is not known (0). */
+static void
+add_distinct(Search *s, double distinct)
+{
+	if (distinct <= 0)
+		s->found->distinct = -1;
+	else if (s->found->distinct >= 0)
+		s->found->distinct += distinct;
+}
+
+/* Of so many rows nothing is known. */
+static void
+add_unknown(Search *s, double rows)
+{
+	s->rows += rows;
+	add_distinct(s, 0);
+}
+
 /* Adds the values of a table's column, of which there are so many rows. */
 static void
 add_table(Search *s, Oid relid, AttrNumber attno, double rows)
@@ -62,6 +80,7 @@ add_table(Search *s, Oid relid, AttrNumber attno, double rows)
 	AttStatsSlot slot;
 
 	s->rows += rows;
+	add_distinct(s, HeapTupleIsValid(tuple) ? ((Form_pg_statistic) GETSTRUCT(tuple))->stadistinct : 0);
 	if (!HeapTupleIsValid(tuple))
 		return;
 	/* the values stay, and belong to the context */
@@ -96,7 +115,7 @@ search_members(Search *s, List *members, AttrNumber attno)
 	foreach(lc, members)
 	{
 		if (s->found->n >= MOST)
-			s->rows += ((const Plan *) lfirst(lc))->plan_rows;
+			add_unknown(s, ((const Plan *) lfirst(lc))->plan_rows);
 		else
 			search(s, lfirst(lc), attno);
 	}
@@ -113,7 +132,7 @@ search(Search *s, const Plan *plan, AttrNumber attno)
 	if (var != NULL && var->varno == INDEX_VAR && IsA(plan, IndexOnlyScan))
 		var = column_of(((const IndexOnlyScan *) plan)->indextlist, var->varattno);
 	if (var == NULL || var->varno == INDEX_VAR)
-		s->rows += plan->plan_rows;
+		add_unknown(s, plan->plan_rows);
 	else if (var->varno == OUTER_VAR && IsA(plan, Append))
 		search_members(s, ((const Append *) plan)->appendplans, var->varattno);
 	else if (var->varno == OUTER_VAR && IsA(plan, MergeAppend))
@@ -123,20 +142,22 @@ search(Search *s, const Plan *plan, AttrNumber attno)
 	else if (var->varno == INNER_VAR && innerPlan(plan) != NULL)
 		search(s, innerPlan(plan), var->varattno);
 	else if (IS_SPECIAL_VARNO(var->varno))
-		s->rows += plan->plan_rows;
+		add_unknown(s, plan->plan_rows);
 	else if (IsA(plan, SubqueryScan))
 		search(s, ((const SubqueryScan *) plan)->subplan, var->varattno);
 	else if ((rte = exec_rt_fetch(var->varno, s->estate))->rtekind == RTE_RELATION)
 		add_table(s, rte->relid, var->varattno, plan->plan_rows);
 	else
-		s->rows += plan->plan_rows;
+		add_unknown(s, plan->plan_rows);
 }
 
-/* See WsForetold: `who` is the PlanState of the sort's input. */
+/* See WsForetold: `who` is the WsSortState.  What sorts may be copies of the input's rows. */
 bool
-ws_frequent_values(const void *who, AttrNumber attno, WsFrequent *found)
+ws_frequent_values(const void *who, int column, WsFrequent *found)
 {
-	const PlanState *input = who;
+	const WsSortState *state = who;
+	const PlanState *input = outerPlanState(state);
+	AttrNumber	attno = state->request->attnos[column];
 	Search		s = {.estate = input->state, .found = found};
 
 	s.type = TupleDescAttr(input->ps_ResultTupleDesc, attno - 1)->atttypid;

@@ -299,7 +299,7 @@ sort_many(WsSortState *state)
 	TupleTableSlot *slot;
 
 	ws_request_resolve(state->request, outer, state->rel);
-	state->foretold = (WsForetold) {ws_frequent_values, outer};
+	state->foretold = (WsForetold) {ws_frequent_values, state};
 	state->request->foretold = &state->foretold;
 	if (ws_track_sorts && !state->foreseen)
 		ws_track_foresee(state->track, ws_foresee_output(state));

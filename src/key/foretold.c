@@ -27,6 +27,9 @@
 #define LEAST_KNOWN		0.5
 #define MOST_SHOWN		0.5
 
+/* So many values are few, at most: their dictionary fits the cache of a processor. */
+#define FEW				1024
+
 /* A column, and the values that it is given. */
 typedef struct Column
 {
@@ -148,20 +151,29 @@ are_lacking(const WsLearning *l, const WsKeyColumn *col, const Column *of)
 		CHECK_FOR_INTERRUPTS();
 	}
 	pfree(seen);
-	return shown < of->known * MOST_SHOWN;
+	return of->known >= LEAST_KNOWN && shown < of->known * MOST_SHOWN;
 }
 
-/* Finds the values that a column is to be given.  False if it is not. */
+/* Asks for the values of a column.  False if none is known. */
 static bool
-foretell(const WsLearning *l, const WsKeyColumn *col, Column *of)
+ask(const WsLearning *l, int column, Column *of)
 {
-	of->attno = col->attno;
+	of->attno = l->spec->cols[column].attno;
 	of->known = 0;
-	if (!l->foretold->ask(l->foretold->who, col->attno, &of->frequent))
+	if (l->foretold == NULL || !l->foretold->ask(l->foretold->who, column, &of->frequent))
 		return false;
 	for (int i = 0; i < of->frequent.n; i++)
 		of->known += of->frequent.shares[i];
-	return of->known >= LEAST_KNOWN && are_lacking(l, col, of);
+	return true;
+}
+
+/* Do statistics say that a column has few values? */
+bool
+ws_foretold_few(const WsLearning *l, int column)
+{
+	Column		of;
+
+	return ask(l, column, &of) && of.frequent.distinct > 0 && of.frequent.distinct <= FEW;
 }
 
 /*
@@ -190,7 +202,8 @@ ws_learn_foretold(WsLearning *l)
 		const WsKeyColumn *col = &spec->cols[c];
 
 		if (same[c] * 2 >= LOOKED && (col->transform != NULL || !ws_encoding_partial(col->encoding)) &&
-			foretell(l, col, &im->columns[im->ncolumns]))
+			ask(l, c, &im->columns[im->ncolumns]) &&
+			are_lacking(l, col, &im->columns[im->ncolumns]))
 			im->ncolumns++;
 	}
 	pfree(same);

@@ -10,6 +10,7 @@
 /* Values of a column that are frequent in its table. */
 typedef struct WsFrequent
 {
+	double		distinct;		/* values in all, or less than 0 if there may be many */
 	int			n;
 	Datum	   *values;			/* not null, different, and not toasted */
 	double	   *shares;			/* of the rows, of each; together 1 at most */
@@ -18,8 +19,8 @@ typedef struct WsFrequent
 /* Who knows of such values (exec/frequent.c). */
 typedef struct WsForetold
 {
-	/* Finds those of a column of the input, from 1, in CurrentMemoryContext.  False if nothing is known. */
-	bool		(*ask) (const void *who, AttrNumber attno, WsFrequent *found);
+	/* Finds those of key column number `column`, from 0, in CurrentMemoryContext.  False: nothing is known. */
+	bool		(*ask) (const void *who, int column, WsFrequent *found);
 	const void *who;
 } WsForetold;
 
@@ -76,5 +77,6 @@ extern Size ws_learn_text(const WsLearning *l);
 
 /* ---- foretold.c: values that the first rows do not show ---- */
 extern void ws_learn_foretold(WsLearning *l);
+extern bool ws_foretold_few(const WsLearning *l, int column);
 
 #endif							/* WS_LEARNING_H */

@@ -82,7 +82,8 @@ alphabet_of(const WsKeySpec *spec, int column, const WsLetterTable *table)
 
 /*
  * Has letters tell the order of columns of text where they do so in the first rows.  Codes tell that of
- * accented texts wholly, letters do not: so columns that have any come later, if they have no codes.
+ * accented texts wholly, letters do not: so columns that have any come later, if they have no codes.  So do
+ * columns that have few values, for all that statistics know: a code is found in less time.
  */
 void
 ws_learn_letters(const WsLearning *l, bool accented)
@@ -99,7 +100,7 @@ ws_learn_letters(const WsLearning *l, bool accented)
 		double		least = (col->icu != NULL ? LETTERS_LEAST_ICU : LETTERS_LEAST_LIBC) *
 			(col->needless ? NEEDLESS_TIMES : 1);
 
-		if (col->letters != NULL || col->dictionary != NULL)
+		if (col->letters != NULL || col->dictionary != NULL || (!accented && ws_foretold_few(l, c)))
 			continue;
 		of[c].table = ws_letter_table(col, Max(l->expected, (double) l->n) >= least);
 		n += of[c].table != NULL;
