@@ -122,6 +122,26 @@ relation_eligible(RelOptInfo *rel, RangeTblEntry *rte)
 	return true;
 }
 
+/* Does core put a path behind another one in its lists? */
+static bool
+costs_more(const Path *path, const Path *other)
+{
+	return ws_more_disabled(path, other) ||
+		(path->total_cost > other->total_cost && !ws_more_disabled(other, path));
+}
+
+/* The place of a path among others, by cost. */
+static int
+place_of(const List *paths, const Path *path)
+{
+	ListCell   *lc;
+
+	foreach(lc, paths)
+		if (costs_more(lfirst(lc), path))
+			return foreach_current_index(lc);
+	return list_length(paths);
+}
+
 /*
  * The paths with a sorted one beside them, in its place by cost, unless one in the same order costs less.
  * add_path and add_partial_path take a sorted path for the better one, where the sort costs little beside its
@@ -131,21 +151,18 @@ relation_eligible(RelOptInfo *rel, RangeTblEntry *rte)
 static List *
 with_path(List *paths, Path *path)
 {
-	int			place = 0;
 	ListCell   *lc;
 
 	foreach(lc, paths)
 	{
 		const Path *other = lfirst(lc);
 
-		if (ws_more_disabled(other, path) ||
-			(other->total_cost > path->total_cost && !ws_more_disabled(path, other)))
+		if (costs_more(other, path))
 			break;
 		if (other->param_info == NULL && pathkeys_contained_in(path->pathkeys, other->pathkeys))
 			return paths;
-		place++;
 	}
-	return list_insert_nth(paths, place, path);
+	return list_insert_nth(paths, place_of(paths, path), path);
 }
 
 /*
@@ -196,6 +213,21 @@ add_sorted_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *cpath, bool part
 		add_path(rel, (Path *) cpath);
 }
 
+/*
+ * Has the scan of an index take the place of `sort`, a WiscSort path that is dearer than the index in truth,
+ * at the costs of that: so it is chosen where the sort would have been, also where core charges it more than
+ * its own sort, or a hash table.
+ */
+static void
+take_place(RelOptInfo *rel, Path *index, const Path *sort, bool partial)
+{
+	List	  **paths = partial ? &rel->partial_pathlist : &rel->pathlist;
+
+	*paths = list_delete_ptr(*paths, index);
+	index->total_cost = sort->total_cost;
+	*paths = list_insert_nth(*paths, place_of(*paths, index), index);
+}
+
 /* The reasons of two paths of which cost is going to choose one. */
 static void
 set_cost_reasons(CustomPath *table, CustomPath *spooled)
@@ -240,6 +272,7 @@ sort_input(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *scan, const ch
 			scan == NULL ? "no scan of the table tells where its rows are" : NULL;
 		const char *no_spool;
 		const char *no_sort;
+		Path	   *index = NULL;
 		SortPath   *sort;
 		CustomPath *spooled = NULL;
 		CustomPath *table = NULL;
@@ -274,6 +307,14 @@ sort_input(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *scan, const ch
 										   pathkeys, ws_any_compared(pathkeys),
 										   cheaper(table, spooled)->path.total_cost,
 										   sort->path.total_cost);
+		if (no_sort == NULL && (table != NULL || spooled != NULL))
+			index = ws_better_index(partial ? rel->partial_pathlist : rel->pathlist,
+									&cheaper(table, spooled)->path);
+		if (index != NULL)
+		{
+			take_place(rel, index, &cheaper(table, spooled)->path, partial);
+			no_sort = "an index finds the rows in order, and together in the table";
+		}
 		if (no_sort == NULL && partial && ws_read_partly(root))
 			no_sort = ws_presorted_refusal(root, rel, rel->pathlist, pathkeys, ws_any_compared(pathkeys),
 										   0, sort->path.total_cost);

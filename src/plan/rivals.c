@@ -62,7 +62,8 @@ ws_in_table_order(PlannerInfo *root, Path *path)
  * core, else NULL.
  *
  * What core charges for comparisons is too much where they are of numbers in small groups.  Those by a
- * comparison function (`compared`) are charged too little, so these are taken as they are.
+ * comparison function (`compared`) are charged too little, so these are taken as they are; and all above an
+ * index that is not in the order of the table, but finds its rows together in it.
  */
 const char *
 ws_presorted_refusal(PlannerInfo *root, RelOptInfo *rel, List *paths, List *pathkeys, bool compared,
@@ -79,6 +80,7 @@ ws_presorted_refusal(PlannerInfo *root, RelOptInfo *rel, List *paths, List *path
 	{
 		Path	   *path = lfirst(lc);
 		Path	   *sort;
+		Cost		own;
 		int			presorted;
 		bool		whole;
 		bool		ordered;
@@ -97,9 +99,34 @@ ws_presorted_refusal(PlannerInfo *root, RelOptInfo *rel, List *paths, List *path
 		if (whole || !enable_incremental_sort)
 			continue;
 		sort = (Path *) create_incremental_sort_path(root, rel, path, pathkeys, presorted, -1.0);
-		if (sort->total_cost < core && (ordered ? WS_INDEX_SHARE : 1) * path->total_cost +
-			share * (sort->total_cost - path->total_cost) < cost)
+		own = sort->total_cost - path->total_cost;
+		if (sort->total_cost < core &&
+			((ordered ? WS_INDEX_SHARE : 1) * path->total_cost + share * own < cost ||
+			 ws_index_takes_less(path, cost - own)))
 			return "an Incremental Sort of rows in the order of the first keys takes less";
+	}
+	return NULL;
+}
+
+/*
+ * Of `paths`, the scan of an index in order that takes less than `sort`, a WiscSort path, because its rows
+ * lie together in the table, and that core charges more; NULL if there is none.
+ */
+Path *
+ws_better_index(List *paths, const Path *sort)
+{
+	ListCell   *lc;
+
+	if (ws_debug_force)
+		return NULL;
+	foreach(lc, paths)
+	{
+		Path	   *path = lfirst(lc);
+
+		if (path->total_cost > sort->total_cost && pathkeys_contained_in(sort->pathkeys, path->pathkeys) &&
+			!ws_costs_of_disabled(path) && !ws_more_disabled(path, sort) &&
+			ws_index_takes_less(path, sort->total_cost))
+			return path;
 	}
 	return NULL;
 }

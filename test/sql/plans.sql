@@ -571,6 +571,31 @@ SET random_page_cost = 2;
 SELECT * FROM wtest.plan('SELECT id % 12000, count(*) FROM wtest.bodies GROUP BY 1') LIMIT 2;
 RESET random_page_cost;
 
+-- An index that finds its rows together in the table, which is in another order: events of a session's uuid.
+CREATE TABLE wtest.events AS SELECT i AS id, md5('s' || i / 12)::uuid AS session, repeat('x', 60) AS pad
+  FROM generate_series(1, 60000) i;
+CREATE INDEX ON wtest.events (session);
+VACUUM ANALYZE wtest.events;
+SET work_mem = '4MB';
+SELECT * FROM wtest.plan('SELECT * FROM wtest.events ORDER BY session');
+SELECT * FROM wtest.plan('SELECT session, string_agg(pad, NULL) FROM wtest.events GROUP BY session');
+SET enable_indexscan = off;
+SELECT * FROM wtest.plan('SELECT * FROM wtest.events ORDER BY session');
+RESET enable_indexscan;
+-- It stays a WiscSort where each row is elsewhere, or hardly any is left, or none.
+UPDATE wtest.events SET session = md5(id::text)::uuid;
+VACUUM FULL ANALYZE wtest.events;
+SELECT * FROM wtest.plan('SELECT * FROM wtest.events ORDER BY session');
+SET wiscsort.threshold = 0;
+DELETE FROM wtest.events WHERE id % 100 <> 0;
+VACUUM wtest.events;
+SELECT * FROM wtest.plan('SELECT * FROM wtest.events ORDER BY session');
+TRUNCATE wtest.events;
+SELECT * FROM wtest.plan('SELECT * FROM wtest.events ORDER BY session');
+RESET wiscsort.threshold;
+SET work_mem = '64kB';
+DROP TABLE wtest.events;
+
 -- Under a LIMIT above a join the table is sorted before it, unless conditions on others may drop the first rows.
 CREATE TABLE wtest.names AS SELECT i AS id, i > 500 AS active FROM generate_series(1, 1000) i;
 ALTER TABLE wtest.names ADD PRIMARY KEY (id);
