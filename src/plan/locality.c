@@ -32,9 +32,13 @@
 #include "utils/rel.h"
 #include "utils/spccache.h"
 
-/* Leaf pages that are read, at most; pages that are looked at for them; rows in them that say something. */
+/*
+ * Leaf pages that are read, at most, and pages that are looked at for them; of each, rows after which no other
+ * tuple is counted; rows that say something.
+ */
 #define MOST_LEAVES		6
 #define MOST_PAGES		16
+#define MOST_ROWS		200
 #define LEAST_ROWS		100
 
 /*
@@ -75,6 +79,7 @@ count_page(Page page, Counted *c)
 	BTPageOpaque opaque;
 	OffsetNumber last;
 	BlockNumber before = InvalidBlockNumber;
+	int			most = c->rows + MOST_ROWS;
 
 	if (PageIsNew(page) || PageGetSpecialSize(page) != MAXALIGN(sizeof(BTPageOpaqueData)))
 		return false;
@@ -82,7 +87,7 @@ count_page(Page page, Counted *c)
 	if (!P_ISLEAF(opaque) || P_IGNORE(opaque))
 		return false;
 	last = PageGetMaxOffsetNumber(page);
-	for (OffsetNumber i = P_FIRSTDATAKEY(opaque); i <= last; i = OffsetNumberNext(i))
+	for (OffsetNumber i = P_FIRSTDATAKEY(opaque); i <= last && c->rows < most; i = OffsetNumberNext(i))
 	{
 		ItemId		item = PageGetItemId(page, i);
 		IndexTuple	tuple;
