@@ -33,8 +33,8 @@
 #include "utils/spccache.h"
 
 /*
- * Leaf pages that are read, at most, and pages that are looked at for them; of each, rows after which no other
- * tuple is counted; rows that say something.
+ * Leaf pages that are read, at most, and pages that are looked at for them; of each, rows after which no
+ * other tuple is counted; rows that say something.
  */
 #define MOST_LEAVES		6
 #define MOST_PAGES		16
