@@ -12,14 +12,14 @@ typedef struct WsFrequent
 {
 	double		distinct;		/* values in all, or less than 0 if there may be many */
 	int			n;
-	Datum	   *values;			/* not null, different, and not toasted */
+	Datum	   *values;			/* not null, and not toasted */
 	double	   *shares;			/* of the rows, of each; together 1 at most */
 } WsFrequent;
 
 /* Who knows of such values (exec/frequent.c). */
 typedef struct WsForetold
 {
-	/* Finds those of key column number `column`, from 0, in CurrentMemoryContext.  False: nothing is known. */
+	/* Finds those of a key column, from 0, in CurrentMemoryContext.  False: nothing is known. */
 	bool		(*ask) (const void *who, int column, WsFrequent *found);
 	const void *who;
 } WsForetold;

@@ -268,8 +268,8 @@ ws_is_optional(const PlannerInfo *root, Relids own, Relids other)
 
 /*
  * Might the rows of `rel`, in the order of the query, be read far beyond the LIMIT of the query, or of one
- * outside?  They are if conditions on other tables, or EXISTS and IN, drop those that come first.  Core keeps
- * the LIMIT's rows above the joins.
+ * outside?  They are if conditions on other tables, or EXISTS and IN, or joins that find nothing, drop those
+ * that come first.  Core keeps the LIMIT's rows above the joins.
  */
 bool
 ws_limit_may_starve(PlannerInfo *root, const RelOptInfo *rel)
@@ -280,8 +280,9 @@ ws_limit_may_starve(PlannerInfo *root, const RelOptInfo *rel)
 
 	if (ws_debug_force || (q->limitCount == NULL && root->tuple_fraction <= 0) ||
 		bms_membership(root->all_baserels) != BMS_MULTIPLE ||
-		q->groupClause != NIL || q->groupingSets != NIL || q->distinctClause != NIL || q->hasAggs ||
-		q->hasWindowFuncs)
+		(q->limitCount == NULL &&
+		 (q->groupClause != NIL || q->groupingSets != NIL || q->distinctClause != NIL || q->hasAggs ||
+		  q->hasWindowFuncs)))
 		return false;
 	foreach(lc, root->join_info_list)
 	{
@@ -297,7 +298,8 @@ ws_limit_may_starve(PlannerInfo *root, const RelOptInfo *rel)
 		const RelOptInfo *other = root->simple_rel_array[i];
 
 		if (other != NULL && other->reloptkind == RELOPT_BASEREL && !bms_overlap(own, other->relids) &&
-			other->baserestrictinfo != NIL && !ws_is_optional(root, own, other->relids))
+			!ws_is_optional(root, own, other->relids) &&
+			(other->baserestrictinfo != NIL || !ws_finds_partners(root, other)))
 			return true;
 	}
 	return false;

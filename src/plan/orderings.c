@@ -322,7 +322,9 @@ ws_useful_orderings(PlannerInfo *root, RelOptInfo *rel, bool parallel)
 			if (pathkeys_contained_in(grouping, own[i]))
 				own[i] = NIL;
 	}
-	if (ws_limit_may_starve(root, rel) || ws_made_in_scan_order(root, rel, ends_early(root, rel)) ||
+	if (ws_limit_may_starve(root, rel))
+		memset(own, 0, sizeof(own));
+	if (ws_made_in_scan_order(root, rel, ends_early(root, rel)) ||
 		(!ws_debug_force && ws_is_union_of_few(root)))
 		for (int i = 0; i < (int) lengthof(own); i++)
 			if (own[i] == root->query_pathkeys)

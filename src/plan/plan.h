@@ -64,6 +64,7 @@ extern const WsPageCache *ws_page_cache(void);
 
 /* ---- reach.c ---- */
 extern bool ws_reached_by_indexes(PlannerInfo *root);
+extern bool ws_finds_partners(PlannerInfo *root, const RelOptInfo *other);
 
 /* ---- groups.c ---- */
 extern bool ws_hashed_for_less(PlannerInfo *root);

@@ -24,6 +24,9 @@
 #define FEW_BEGIN		100.0
 #define FEW_JOINED		10000.0
 
+/* So many times as many values may be on the other side of an equality. */
+#define MOST_FOUND		2
+
 /* Has a relation an index that finds a value of a column? */
 static bool
 has_index(const RelOptInfo *rel, AttrNumber column)
@@ -41,22 +44,86 @@ has_index(const RelOptInfo *rel, AttrNumber column)
 	return false;
 }
 
-/* If `expr` is a column of `rel` that an index finds: rows that a value has; else -1. */
+/* How many values an expression has, by statistics; -1 if these do not say. */
 static double
-rows_found(PlannerInfo *root, const RelOptInfo *rel, Node *expr)
+values_of(PlannerInfo *root, Node *expr)
 {
 	VariableStatData data;
 	double		values;
 	bool		unknown;
 
-	expr = strip_implicit_coercions(expr);
-	if (!IsA(expr, Var) || (Index) ((Var *) expr)->varno != rel->relid ||
-		!has_index(rel, ((Var *) expr)->varattno))
-		return -1;
 	examine_variable(root, expr, 0, &data);
 	values = get_variable_numdistinct(&data, &unknown);
 	ReleaseVariableStats(data);
-	return unknown ? -1 : Max(rel->tuples, 1) / Max(values, 1);
+	return unknown ? -1 : Max(values, 1);
+}
+
+/* Is `expr` a column of `rel` that an index finds? */
+static bool
+is_indexed(const RelOptInfo *rel, const Node *expr)
+{
+	return IsA(expr, Var) && (Index) ((const Var *) expr)->varno == rel->relid &&
+		has_index(rel, ((const Var *) expr)->varattno);
+}
+
+/* If `expr` is a column of `rel` that an index finds: rows that a value has; else -1. */
+static double
+rows_found(PlannerInfo *root, const RelOptInfo *rel, Node *expr)
+{
+	double		values;
+
+	expr = strip_implicit_coercions(expr);
+	values = is_indexed(rel, expr) ? values_of(root, expr) : -1;
+	return values < 0 ? -1 : Max(rel->tuples, 1) / values;
+}
+
+/* Has an equality of `other` with others so many values on both sides that most of theirs find one? */
+static bool
+finds_most(PlannerInfo *root, const RelOptInfo *other, const EquivalenceClass *ec)
+{
+	double		theirs = -1;
+	double		its = -1;
+	ListCell   *lc;
+
+	foreach(lc, ec->ec_members)
+	{
+		const EquivalenceMember *em = lfirst(lc);
+		Node	   *expr = strip_implicit_coercions((Node *) em->em_expr);
+		double		values;
+
+		if (em->em_is_child || em->em_is_const)
+			continue;
+		if (bms_is_member(other->relid, em->em_relids) && !is_indexed(other, expr))
+			continue;
+		values = values_of(root, expr);
+		if (bms_is_member(other->relid, em->em_relids))
+			its = Max(its, values);
+		else
+			theirs = Max(theirs, values);
+	}
+	return theirs > 0 && its * MOST_FOUND >= theirs;
+}
+
+/*
+ * Does an inner join with `other` keep most of the rows of the others, and look each up by an index?  All
+ * pairs do; an equality if an index has its column, and statistics have about as many values of it as of the
+ * columns that it is equal to.  Of a function, a CTE, a table without an index or statistics nothing is known.
+ */
+bool
+ws_finds_partners(PlannerInfo *root, const RelOptInfo *other)
+{
+	ListCell   *lc;
+
+	if (!other->has_eclass_joins && other->joininfo == NIL)
+		return true;
+	foreach(lc, root->eq_classes)
+	{
+		const EquivalenceClass *ec = lfirst(lc);
+
+		if (bms_is_member(other->relid, ec->ec_relids) && !ec->ec_has_volatile && finds_most(root, other, ec))
+			return true;
+	}
+	return false;
 }
 
 /* By a class of equal columns: rows of `rel` for one of those reached, or -1. */

@@ -600,9 +600,15 @@ DROP TABLE wtest.events;
 CREATE TABLE wtest.names AS SELECT i AS id, i > 500 AS active FROM generate_series(1, 1000) i;
 ALTER TABLE wtest.names ADD PRIMARY KEY (id);
 ANALYZE wtest.names;
+CREATE STATISTICS wtest.names_of_bodies ON (id % 1000 + 1) FROM wtest.bodies;
+ANALYZE wtest.bodies;
 SELECT bool_or(line ~ 'WiscSort') FROM wtest.plan('SELECT w.*, active FROM wtest.bodies w JOIN wtest.names n ON n.id = w.id % 1000 + 1 ORDER BY k LIMIT 10') line;
 SELECT bool_or(line ~ 'WiscSort') FROM wtest.plan('SELECT w.*, active FROM wtest.bodies w JOIN wtest.names n ON n.id = w.id % 1000 + 1 WHERE active ORDER BY k LIMIT 10') line;
 
+-- So may a join of which nobody knows how many rows find a partner: one without an index, or a function.
+SELECT bool_or(line ~ 'WiscSort') FROM wtest.plan('SELECT w.*, active FROM wtest.bodies w JOIN wtest.names n ON n.id = (w.id + 1) % 1000 + 1 ORDER BY k LIMIT 10') line;
+SELECT bool_or(line ~ 'WiscSort') FROM wtest.plan('SELECT w.* FROM wtest.bodies w JOIN generate_series(100000, 101000) g ON g = w.id ORDER BY k LIMIT 10') line;
+SELECT bool_or(line ~ 'Nested Loop') FROM wtest.plan('SELECT w.body, count(*) FROM wtest.bodies w JOIN wtest.slim s ON s.id = w.id WHERE s.k > 0 GROUP BY 1 ORDER BY 1 LIMIT 10') line;
 SELECT bool_or(line ~ 'WiscSort') FROM wtest.plan('SELECT w.*, active FROM wtest.bodies w LEFT JOIN wtest.names n ON n.id = w.id % 1000 + 1 AND active ORDER BY k LIMIT 10') line;
 
 SELECT bool_or(line ~ 'WiscSort') FROM wtest.plan('SELECT w.* FROM wtest.bodies w WHERE NOT EXISTS (SELECT FROM wtest.names n WHERE n.id = w.id) ORDER BY k LIMIT 10') line;
