@@ -10,6 +10,7 @@
  */
 #include "exec/exec.h"
 
+#include "access/htup_details.h"
 #include "catalog/pg_statistic.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"

@@ -77,7 +77,7 @@ rows_found(PlannerInfo *root, const RelOptInfo *rel, Node *expr)
 	return values < 0 ? -1 : Max(rel->tuples, 1) / values;
 }
 
-/* Has an equality of `other` with others so many values on both sides that most of theirs find one? */
+/* Has an equality of `other` with others so many values on its side that most of theirs find one? */
 static bool
 finds_most(PlannerInfo *root, const RelOptInfo *other, const EquivalenceClass *ec)
 {
@@ -107,7 +107,7 @@ finds_most(PlannerInfo *root, const RelOptInfo *other, const EquivalenceClass *e
 /*
  * Does an inner join with `other` keep most of the rows of the others, and look each up by an index?  All
  * pairs do; an equality if an index has its column, and statistics have about as many values of it as of the
- * columns that it is equal to.  Of a function, a CTE, a table without an index or statistics nothing is known.
+ * columns that it is equal to.  Of a function, a CTE, a table without index or statistics nothing is known.
  */
 bool
 ws_finds_partners(PlannerInfo *root, const RelOptInfo *other)

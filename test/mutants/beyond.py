@@ -156,7 +156,10 @@ fault('a table is sorted below look-ups', 'plan/orderings.c',
       'if (own[i] != NIL && pays_below_joins(root, rel, own[i], classes) &&', 'if (own[i] != NIL &&', 'sql:plans')
 FILE = 'plan/bound.c'
 fault('a LIMIT above a join never starves', FILE,
-      'other->baserestrictinfo != NIL && !is_optional(root, own, other->relids))', 'false)', 'sql:plans')
+      '(other->baserestrictinfo != NIL || !ws_finds_partners(root, other)))', 'false)', 'sql:plans')
+fault('all joins find partners', 'plan/reach.c', 'return theirs > 0 && its * MOST_FOUND >= theirs;', 'return true;', 'sql:plans')
+fault('joins by ranges are no guess', 'plan/orderings.c', 'if (joined_by_guess(root, rel))', 'if (false)', 'sql:plans')
+fault('rows of an index are all scattered', 'plan/locality.c', 'c->moves += block != before;', 'c->moves++;', 'sql:plans')
 fault('an outer join drops rows', FILE, 'bms_is_subset(other, join->syn_righthand) && !bms_overlap(own, join->syn_righthand))',
       'false)', 'sql:plans')
 fault('workers call what is not for them', FILE, 'return func_parallel(function) != PROPARALLEL_SAFE;', 'return false;',

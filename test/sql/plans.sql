@@ -427,6 +427,7 @@ CREATE INDEX slim_id ON wtest.slim (id);
 SELECT * FROM wtest.plan('SELECT s.*, c.name FROM wtest.colours c JOIN wtest.slim s ON s.id BETWEEN c.id AND c.id + 2 WHERE c.id < 100 ORDER BY s.k');
 SELECT * FROM wtest.plan('SELECT s.k, rank() OVER (PARTITION BY s.k ORDER BY s.pad) FROM wtest.colours c JOIN wtest.slim s ON s.id BETWEEN c.id AND c.id + 2 WHERE c.id < 100');
 SELECT * FROM wtest.plan('SELECT s.*, c.name FROM wtest.colours c JOIN wtest.slim s ON s.id BETWEEN c.id AND c.id + 2 ORDER BY s.k LIMIT 10');
+SELECT * FROM wtest.plan('SELECT s.*, c.* FROM wtest.colours c JOIN wtest.slim s ON s.id BETWEEN c.id AND c.id + 2 ORDER BY s.k');
 SELECT * FROM wtest.plan('SELECT s.k FROM wtest.slim s JOIN wtest.slim t ON t.k = s.k JOIN wtest.colours c ON s.id BETWEEN c.id AND c.id + 2 WHERE c.id < 10 ORDER BY s.k');
 -- An outer join drops none.
 SELECT * FROM wtest.plan('SELECT s.*, c.name FROM wtest.slim s LEFT JOIN wtest.colours c ON s.id BETWEEN c.id AND c.id + 2 ORDER BY s.k LIMIT 10');

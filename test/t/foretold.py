@@ -27,8 +27,9 @@ def tables(cur, name):
     cur.execute("CREATE FUNCTION word(i int) RETURNS text IMMUTABLE LANGUAGE sql AS $$ SELECT"
                 " (ARRAY['north', U&'\\00DCber', 'zone ', '', 'a/'])[1 + abs(hashint4(i + 7)) % 5]"
                 ' || abs(hashint4(i)) % 100000 $$')
-    cur.execute('CREATE TABLE t AS SELECT word(i * %d / %d)::text COLLATE "%s" AS k, word(i * %d / %d)::varchar COLLATE "%s" AS v,'
-                ' hashint4(i) AS n, i, i %% 3 AS f FROM generate_series(0, %d) i' % (VALUES, ROWS, name, VALUES, ROWS, name, ROWS - 1))
+    cur.execute('CREATE TABLE t AS SELECT word(part) COLLATE "%s" AS k, word(part)::varchar COLLATE "%s" AS v, hashint4(i) AS n,'
+                " i, i %% 3 AS f, ('customer of the region ' || word(part)) COLLATE \"C\" AS b"
+                ' FROM (SELECT i, i * %d / %d AS part FROM generate_series(0, %d) i) s' % (name, name, VALUES, ROWS, ROWS - 1))
     cur.execute('CREATE TABLE few AS SELECT generate_series(-3, 3) AS i')
     cur.execute('CREATE TABLE parted (LIKE t) PARTITION BY LIST (k)')
     for (k,) in rows(cur, 'SELECT DISTINCT k FROM t ORDER BY k'):
@@ -36,8 +37,8 @@ def tables(cur, name):
     cur.execute('INSERT INTO parted SELECT * FROM t')
 
 
-def learnt(plan):
-    found = re.search(r'Coded Columns: (\d+)', plan)
+def learnt(plan, what='Columns'):
+    found = re.search(r'Coded %s: (\d+)' % what, plan)
     return int(found.group(1)) if found else 0
 
 
@@ -48,9 +49,13 @@ def codes_of(name):
         if name == 'en_US.utf8':
             core.execute(collation('en_US'))
         tables(cur, name)
+        beginnings = []
         for analysed in False, True:
             if analysed:
                 cur.execute('ANALYZE')
+            query = 'SELECT b, n FROM t ORDER BY b, n'
+            equal(rows(cur, query), rows(core, query), name + ': beginnings')
+            beginnings.append(learnt(explain(cur, query, ', ANALYZE, VERBOSE'), 'Beginnings'))
             for what, query in INPUTS.items():
                 query = (query % name if '%s' in query else query) + ' ORDER BY k, n'
                 equal(rows(cur, query), rows(core, query), '%s: %s, %sanalysed' % (name, what, '' if analysed else 'not '))
@@ -58,6 +63,7 @@ def codes_of(name):
                 if not common.options.core:
                     check('WiscSort' in plan and learnt(plan) == analysed,
                           '%s: %s: codes of what statistics %s' % (name, what, 'know' if analysed else 'do not know'), plan)
+        check(common.options.core or beginnings[0] < beginnings[1], name + ': codes of beginnings', beginnings)
         # a sort of copies of rows, that were to stay in their table: their columns have other numbers
         query = 'SELECT f, n, k FROM t ORDER BY k, n'
         cur.execute('SET wiscsort.record_store = heap; SET wiscsort.debug_again = 50')
