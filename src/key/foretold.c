@@ -35,7 +35,8 @@ typedef struct Column
 {
 	AttrNumber	attno;
 	WsFrequent	frequent;
-	double		known;			/* sum of the shares */
+	double	   *sums;			/* of the shares up to each value */
+	double		known;			/* the last one */
 } Column;
 
 /* The rows as they are learnt from. */
@@ -75,12 +76,20 @@ make_imagined_slot(void *store)
 static Datum
 draw_value(const Column *col, uint32 number)
 {
-	double		left = col->known * number / ((double) PG_UINT32_MAX + 1);
-	int			i = 0;
+	double		place = col->known * number / ((double) PG_UINT32_MAX + 1);
+	int			from = 0;
+	int			to = col->frequent.n - 1;
 
-	while (i < col->frequent.n - 1 && left >= col->frequent.shares[i])
-		left -= col->frequent.shares[i++];
-	return col->frequent.values[i];
+	while (from < to)
+	{
+		int			middle = (from + to) / 2;
+
+		if (place < col->sums[middle])
+			to = middle;
+		else
+			from = middle + 1;
+	}
+	return col->frequent.values[from];
 }
 
 /* A row, of which every second has other values, always the same ones. */
@@ -162,8 +171,9 @@ ask(const WsLearning *l, int column, Column *of)
 	of->known = 0;
 	if (l->foretold == NULL || !l->foretold->ask(l->foretold->who, column, &of->frequent))
 		return false;
+	of->sums = palloc(of->frequent.n * sizeof(double));
 	for (int i = 0; i < of->frequent.n; i++)
-		of->known += of->frequent.shares[i];
+		of->sums[i] = of->known += of->frequent.shares[i];
 	return true;
 }
 

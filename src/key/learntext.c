@@ -100,7 +100,8 @@ ws_learn_letters(const WsLearning *l, bool accented)
 		double		least = (col->icu != NULL ? LETTERS_LEAST_ICU : LETTERS_LEAST_LIBC) *
 			(col->needless ? NEEDLESS_TIMES : 1);
 
-		if (col->letters != NULL || col->dictionary != NULL || (!accented && ws_foretold_few(l, c)))
+		if (col->transform == NULL || col->letters != NULL || col->dictionary != NULL ||
+			(!accented && ws_foretold_few(l, c)))
 			continue;
 		of[c].table = ws_letter_table(col, Max(l->expected, (double) l->n) >= least);
 		n += of[c].table != NULL;

@@ -114,6 +114,9 @@ ws_finds_partners(PlannerInfo *root, const RelOptInfo *other)
 {
 	ListCell   *lc;
 
+	/* conditions may be inside of it */
+	if (!bms_is_empty(other->lateral_relids))
+		return false;
 	if (!other->has_eclass_joins && other->joininfo == NIL)
 		return true;
 	foreach(lc, root->eq_classes)

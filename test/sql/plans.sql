@@ -609,6 +609,7 @@ SELECT bool_or(line ~ 'WiscSort') FROM wtest.plan('SELECT w.*, active FROM wtest
 -- So may a join of which nobody knows how many rows find a partner: one without an index, or a function.
 SELECT bool_or(line ~ 'WiscSort') FROM wtest.plan('SELECT w.*, active FROM wtest.bodies w JOIN wtest.names n ON n.id = (w.id + 1) % 1000 + 1 ORDER BY k LIMIT 10') line;
 SELECT bool_or(line ~ 'WiscSort') FROM wtest.plan('SELECT w.* FROM wtest.bodies w JOIN generate_series(100000, 101000) g ON g = w.id ORDER BY k LIMIT 10') line;
+SELECT bool_or(line ~ 'WiscSort') FROM wtest.plan('SELECT w.* FROM wtest.bodies w CROSS JOIN LATERAL (SELECT n.id FROM wtest.names n WHERE n.id = w.id * 100000 LIMIT 1) x ORDER BY k LIMIT 10') line;
 SELECT bool_or(line ~ 'Nested Loop') FROM wtest.plan('SELECT w.body, count(*) FROM wtest.bodies w JOIN wtest.slim s ON s.id = w.id WHERE s.k > 0 GROUP BY 1 ORDER BY 1 LIMIT 10') line;
 SELECT bool_or(line ~ 'WiscSort') FROM wtest.plan('SELECT w.*, active FROM wtest.bodies w LEFT JOIN wtest.names n ON n.id = w.id % 1000 + 1 AND active ORDER BY k LIMIT 10') line;
 
