@@ -230,7 +230,7 @@ has_guessed_peer(PlannerInfo *root, const RelOptInfo *rel, List *classes)
 
 	foreach(lc, rel->joininfo)
 	{
-		Relids		peers = bms_copy(guessed_by(root, rel, lfirst_node(RestrictInfo, lc)));
+		Relids		peers = guessed_by(root, rel, lfirst_node(RestrictInfo, lc));
 
 		foreach(lc2, classes)
 			peers = bms_difference(peers, ((EquivalenceClass *) lfirst(lc2))->ec_relids);
