@@ -11,8 +11,8 @@
  *
  * Left to core: IncrementalSort, parameterised Sorts, and Sorts under a LIMIT
  * for which core keeps a heap of few rows.  How far a LIMIT reaches follows
- * ExecSetTupleBound.  Subquery levels have had their own turn: a SubqueryScan
- * is not entered.
+ * ExecSetTupleBound.  Subquery levels have had their own turn: of what is below a
+ * SubqueryScan, only a Sort that has been added since is looked at (rewrite_member).
  *-------------------------------------------------------------------------
  */
 #include "plan/plan.h"
@@ -322,6 +322,42 @@ price_in_full(const Rewrite *rw, Path **path)
 	return saved;
 }
 
+/* Is this one of the paths that a query level has been left with? */
+static bool
+is_of_level(PlannerInfo *level, const Path *path)
+{
+	const RelOptInfo *final = fetch_upper_rel(level, UPPERREL_FINAL, NULL);
+
+	return list_member_ptr(final->pathlist, path) || list_member_ptr(final->partial_pathlist, path);
+}
+
+/*
+ * The scan of a subquery with the Sort on top of that replaced, if PostgreSQL has put it there after the
+ * subquery was planned: so it does from 17 on, to have members of a UNION in order.  The result is a new
+ * path: others may have the scan too.
+ */
+static Path *
+rewrite_member(Rewrite *rw, SubqueryScanPath *scan, double bound)
+{
+	PlannerInfo *level = scan->path.parent->subroot;
+	Rewrite		member = {level, {0, 0}, rw->unknown, false};
+	Path	   *sort = scan->subpath;
+	CustomPath *cpath;
+	SubqueryScanPath *result;
+
+	if (level == NULL || !IsA(sort, SortPath) || is_of_level(level, sort))
+		return (Path *) scan;
+	cpath = better_sort(&member, (SortPath *) sort, true, bound);
+	if (cpath == NULL)
+		return (Path *) scan;
+	rw->saved.startup = sort->startup_cost - cpath->path.startup_cost;
+	rw->saved.total = sort->total_cost - cpath->path.total_cost;
+	result = palloc(sizeof(SubqueryScanPath));
+	*result = *scan;
+	result->subpath = (Path *) cpath;
+	return (Path *) result;
+}
+
 /*
  * Replaces sorts in the tree under *path, which itself may be replaced.
  * `bound` is how many rows a LIMIT above will ask it for.
@@ -397,6 +433,9 @@ rewrite(Rewrite *rw, Path **path, double bound)
 				rw->saved.total += less.total;
 				break;
 			}
+		case T_SubqueryScanPath:
+			p = *path = rewrite_member(rw, (SubqueryScanPath *) p, bound);
+			break;
 		case T_GatherPath:
 			rewrite(rw, &((GatherPath *) p)->subpath, ws_bound_in_worker(rw->root, bound));
 			break;
