@@ -24,11 +24,13 @@
 #include "catalog/pg_statistic.h"
 #include "catalog/pg_statistic_ext.h"
 #include "catalog/pg_type.h"
+#include "executor/nodeAgg.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
+#include "optimizer/prep.h"
 #include "optimizer/tlist.h"
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
@@ -46,6 +48,9 @@
 
 /* Of a table's rows, so many at most are chosen ones. */
 #define CHOSEN			0.5
+
+/* Of a table's rows, values from which on nearly each has its own. */
+#define NEARLY_ALL		0.9
 
 /* A table of so many times the rows that it had when it was analysed has other values, perhaps. */
 #define GROWN			4.0
@@ -303,6 +308,49 @@ union_is_hashed(PlannerInfo *root)
 		least_of_members(root, (const Node *) op) * group_bytes(op->colTypes) <= 2 * get_hash_memory_limit();
 }
 
+/* The columns by which the query groups, or else of which it wants each combination once. */
+static List *
+group_columns(const PlannerInfo *root)
+{
+	return root->parse->groupClause != NIL ? root->parse->groupClause : root->parse->distinctClause;
+}
+
+/* May a hash table make the groups of the query (GROUP BY, or else DISTINCT)? */
+bool
+ws_can_hash_groups(const PlannerInfo *root)
+{
+	const Query *parse = root->parse;
+
+	return enable_hashagg && parse->groupingSets == NIL && grouping_is_hashable(group_columns(root)) &&
+		(parse->groupClause != NIL ? root->numOrderedAggs == 0 : !parse->hasDistinctOn && !parse->hasAggs);
+}
+
+/*
+ * Bytes of a group as core has it: it takes what comes in for what is kept, and counts what is kept of values
+ * of no fixed size.
+ */
+static double
+bytes_by_core(PlannerInfo *root)
+{
+	AggClauseCosts costs;
+
+	MemSet(&costs, 0, sizeof(costs));
+	get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
+	return hash_agg_entry_size(list_length(root->aggtransinfos), ws_sorted_width(root),
+							   costs.transitionSpace);
+}
+
+/* Are there as many values of the columns together as of one, which tells the rows of a table apart? */
+static bool
+one_tells_all(PlannerInfo *root, List *columns, double values)
+{
+	int			relid;
+
+	return bms_get_singleton_member(pull_varnos(root, (Node *) columns), &relid) &&
+		relid < root->simple_rel_array_size && root->simple_rel_array[relid] != NULL &&
+		values >= NEARLY_ALL * root->simple_rel_array[relid]->tuples;
+}
+
 /*
  * Might a hash table make the groups of the query (GROUP BY, or else DISTINCT) in less time than it is
  * charged, because these are perhaps far fewer than expected, or few of its rows would be written?
@@ -310,22 +358,21 @@ union_is_hashed(PlannerInfo *root)
 bool
 ws_hashed_for_less(PlannerInfo *root)
 {
-	Query	   *parse = root->parse;
-	List	   *clauses = parse->groupClause != NIL ? parse->groupClause : parse->distinctClause;
+	List	   *clauses = group_columns(root);
+	List	   *columns = NIL;
 	double		memory = get_hash_memory_limit();
 	double		one = 1;		/* as many as the column with most values has */
 	double		least = 1;
 	double		most = 1;
 	double		least_bytes = GROUP_BYTES;
 	double		most_bytes = GROUP_BYTES;
-	bool		several = list_length(clauses) > 1;
+	bool		several;
 	bool		combined = false;
 	ListCell   *lc;
 
-	if (parse->setOperations != NULL)
+	if (root->parse->setOperations != NULL)
 		return union_is_hashed(root);
-	if (!enable_hashagg || parse->groupingSets != NIL || !grouping_is_hashable(clauses) ||
-		(parse->groupClause != NIL ? root->numOrderedAggs > 0 : parse->hasDistinctOn || parse->hasAggs))
+	if (!ws_can_hash_groups(root))
 		return false;
 	foreach(lc, clauses)
 	{
@@ -340,12 +387,14 @@ ws_hashed_for_less(PlannerInfo *root)
 			least = Max(least, few);
 		most *= values;
 		combined = combined || has_combinations(root, expr);
+		columns = lappend(columns, expr);
 	}
 	add_kept(root, &least_bytes, &most_bytes);
 	if (combined)
 		most = one;
-	if (most * most_bytes <= memory)
+	if (most * most_bytes <= memory && most * bytes_by_core(root) <= memory)
 		return false;			/* core charges a table in memory, and rightly */
+	several = list_length(columns) > 1 && !one_tells_all(root, columns, least);
 	return least * least_bytes <= memory ||
 		(work_mem * (Size) 1024 < WS_HELPER_MEMORY &&
 		 least * least_bytes <= (several ? SPILLED_MORE : SPILLED_ONE) * memory &&

@@ -67,6 +67,7 @@ extern bool ws_reached_by_indexes(PlannerInfo *root);
 extern bool ws_finds_partners(PlannerInfo *root, const RelOptInfo *other);
 
 /* ---- groups.c ---- */
+extern bool ws_can_hash_groups(const PlannerInfo *root);
 extern bool ws_hashed_for_less(PlannerInfo *root);
 extern bool ws_is_union_of_few(PlannerInfo *root);
 
