@@ -79,11 +79,16 @@ add_table(Search *s, Oid relid, AttrNumber attno, double rows)
 	HeapTuple	tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(relid), Int16GetDatum(attno),
 										BoolGetDatum(false));
 	AttStatsSlot slot;
+	double		distinct;
 
 	s->rows += rows;
-	add_distinct(s, HeapTupleIsValid(tuple) ? ((Form_pg_statistic) GETSTRUCT(tuple))->stadistinct : 0);
 	if (!HeapTupleIsValid(tuple))
+	{
+		add_distinct(s, 0);
 		return;
+	}
+	distinct = ((Form_pg_statistic) GETSTRUCT(tuple))->stadistinct;
+	add_distinct(s, distinct < 0 ? -distinct * rows : distinct);
 	/* the values stay, and belong to the context */
 	if (get_attstatsslot(&slot, tuple, STATISTIC_KIND_MCV, InvalidOid,
 						 ATTSTATSSLOT_VALUES | ATTSTATSSLOT_NUMBERS) &&
@@ -166,5 +171,5 @@ ws_frequent_values(const void *who, int column, WsFrequent *found)
 	search(&s, input->plan, attno);
 	for (int i = 0; i < found->n; i++)
 		found->shares[i] /= Max(s.rows, 1);
-	return found->n > 0;
+	return found->n > 0 || found->distinct > 0;
 }

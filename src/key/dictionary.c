@@ -41,6 +41,7 @@
 #define MOST_VALUES		(16 * 1024)
 #define FIRST_VALUES	64
 #define VALUES_CHUNK			1024	/* bytes of values that are allocated at a time */
+#define TABLE_BYTES		(sizeof(Known) + 3 * sizeof(uint32))	/* of each value that there is room for */
 
 /* Values may be added as long as there are no more than this, or than rows that had one of them again. */
 #define ADDED_FREELY	64
@@ -127,6 +128,22 @@ ws_dictionary_share(WsDictionary *d)
 	return d->most;
 }
 
+/* Values that it may come to have, if others are as long as those that it has. */
+int
+ws_dictionary_most(const WsDictionary *d)
+{
+	Size		each = (d->bytes - d->room * TABLE_BYTES) / Max(d->nvalues, 1) + 1;
+	Size		most = 0;
+
+	for (Size room = FIRST_VALUES; room <= MOST_VALUES && room * TABLE_BYTES < d->most; room *= 2)
+	{
+		Size		values = (d->most - room * TABLE_BYTES) / each;
+
+		most = Max(most, Min(values, room));
+	}
+	return (int) most;
+}
+
 /* Bytes of memory that it takes. */
 Size
 ws_dictionary_bytes(const WsDictionary *d)
@@ -151,7 +168,7 @@ make_room_for(WsDictionary *d, Size length)
 {
 	int			room = d->room == 0 ? FIRST_VALUES : 2 * d->room;
 	Size		tables = d->nvalues < d->room ? 0 :
-		(room - d->room) * (sizeof(Known) + 3 * sizeof(uint32));
+		(room - d->room) * TABLE_BYTES;
 	Size		chunk = MAXALIGN(VARHDRSZ + length) <= d->left ? 0 :
 		Max(MAXALIGN(VARHDRSZ + length), VALUES_CHUNK);
 

@@ -297,6 +297,7 @@ typedef struct WsHint
 extern WsDictionary *ws_dictionary_create(const WsKeyColumn *col, SortSupport compare, Size most);
 extern bool ws_dictionary_learn(WsDictionary *d, Datum value);
 extern int	ws_dictionary_values(const WsDictionary *d);
+extern int	ws_dictionary_most(const WsDictionary *d);
 extern Size ws_dictionary_bytes(const WsDictionary *d);
 extern Size ws_dictionary_share(WsDictionary *d);
 extern void ws_dictionary_number(WsDictionary *d, int code_bytes);

@@ -41,6 +41,9 @@
 /* One letter in so many values may be one that an alphabet does not know. */
 #define UNKNOWN			8
 
+/* Text of so many values loses its codes where there may be more than a dictionary has room for. */
+#define MANY_VALUES		1024
+
 /* Bytes of codes: the fewer, the more of the next columns is in the prefix; the more, the more values fit. */
 #define SHORTEST		2
 #define FEW_VALUES		64		/* that may do with two bytes */
@@ -258,6 +261,20 @@ collect(WsKeySpec *spec, const WsKeyRows *rows, const WsEntry *entries, Size n)
 			drop(&spec->cols[c]);
 }
 
+/* Drops codes of texts of which so many may not be in the dictionary that ICU or strxfrm takes less work. */
+static void
+drop_doubtful(const WsLearning *l)
+{
+	for (int c = 0; c < l->spec->ncols; c++)
+	{
+		WsKeyColumn *col = &l->spec->cols[c];
+
+		if (col->dictionary != NULL && col->transform != NULL &&
+			ws_dictionary_values(col->dictionary) > MANY_VALUES && ws_has_doubtful_codes(l, c))
+			drop(col);
+	}
+}
+
 /*
  * Has letters say where among the known values others are, if they say it rightly of the known ones, and know
  * nearly all letters of these: that is cheaper than transforming.
@@ -362,6 +379,7 @@ ws_key_learn(WsLearning *l)
 	for (int c = 0; c < spec->ncols; c++)
 		keep_beginning(&spec->cols[c], context);
 	ws_learn_letters(l, true);
+	drop_doubtful(l);
 	for (int c = 0; c < spec->ncols; c++)
 	{
 		WsKeyColumn *col = &spec->cols[c];

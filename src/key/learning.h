@@ -72,11 +72,13 @@ extern bool ws_learn_ranges(const WsLearning *l);
 extern Size ws_learn_first_bytes(const WsLearning *l);
 
 /* ---- learntext.c: how text is told, or guessed ---- */
+extern bool ws_has_doubtful_codes(const WsLearning *l, int column);
 extern void ws_learn_letters(const WsLearning *l, bool accented);
 extern Size ws_learn_text(const WsLearning *l);
 
 /* ---- foretold.c: values that the first rows do not show ---- */
 extern void ws_learn_foretold(WsLearning *l);
 extern bool ws_foretold_few(const WsLearning *l, int column);
+extern bool ws_foretold_fit(const WsLearning *l, int column, int seen, int room);
 
 #endif							/* WS_LEARNING_H */

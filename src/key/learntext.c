@@ -42,6 +42,22 @@ typedef struct Lettered
 	WsLettered	least;			/* what they tell of the text of which they tell least */
 } Lettered;
 
+/* So many values are few, whatever statistics say: the rows of a sort may have no others. */
+#define LEAST_DOUBTFUL	64
+
+/*
+ * Is a column to do without its codes if it can, because the dictionary has no room for all of its values?
+ * It takes comparisons to find the place of one that is not in it, and again when ties with that are settled.
+ */
+bool
+ws_has_doubtful_codes(const WsLearning *l, int column)
+{
+	const WsDictionary *d = l->spec->cols[column].dictionary;
+
+	return d != NULL && ws_dictionary_values(d) > LEAST_DOUBTFUL &&
+		!ws_foretold_fit(l, column, ws_dictionary_values(d), ws_dictionary_most(d));
+}
+
 /* Finds what letters tell of the n columns that have a table.  One look at each row for all of them. */
 static void
 look_at_letters(const WsLearning *l, Lettered *of, int n)
@@ -83,7 +99,8 @@ alphabet_of(const WsKeySpec *spec, int column, const WsLetterTable *table)
 /*
  * Has letters tell the order of columns of text where they do so in the first rows.  Codes tell that of
  * accented texts wholly, letters do not: so columns that have any come later, if they have no codes.  So do
- * columns that have few values, for all that statistics know: a code is found in less time.
+ * columns that have few values, for all that statistics know: a code is found in less time.  Codes that
+ * are doubtful are given up for letters.
  */
 void
 ws_learn_letters(const WsLearning *l, bool accented)
@@ -100,8 +117,8 @@ ws_learn_letters(const WsLearning *l, bool accented)
 		double		least = (col->icu != NULL ? LETTERS_LEAST_ICU : LETTERS_LEAST_LIBC) *
 			(col->needless ? NEEDLESS_TIMES : 1);
 
-		if (col->transform == NULL || col->letters != NULL || col->dictionary != NULL ||
-			(!accented && ws_foretold_few(l, c)))
+		if (col->transform == NULL || col->letters != NULL ||
+			(col->dictionary != NULL && !ws_has_doubtful_codes(l, c)) || (!accented && ws_foretold_few(l, c)))
 			continue;
 		of[c].table = ws_letter_table(col, Max(l->expected, (double) l->n) >= least);
 		n += of[c].table != NULL;
@@ -115,6 +132,9 @@ ws_learn_letters(const WsLearning *l, bool accented)
 		{
 			MemoryContext work = MemoryContextSwitchTo(l->context);
 
+			if (col->dictionary != NULL)
+				ws_dictionary_free(col->dictionary);
+			col->dictionary = NULL;
 			col->alphabet = alphabet_of(spec, c, of[c].table);
 			col->letters = palloc(sizeof(WsLetters));
 			*col->letters = (WsLetters) {of[c].table, spec, false};

@@ -74,7 +74,26 @@ def codes_of(name):
         cur.execute("UPDATE t SET k = NULL WHERE n % 10 = 0")
         query = 'SELECT k, n FROM t ORDER BY k DESC NULLS LAST, n'
         equal(rows(cur, query), rows(core, query), name + ': of other values than there are')
+        grown(cluster, name)
         healthy(cluster, name)
+
+
+def grown(cluster, name):
+    """First rows of a tenth of the values, of which more come than a dictionary has room for."""
+    cur = common.session(cluster, work_mem='256kB', max_parallel_workers_per_gather='0')
+    core = common.core(cluster, work_mem='256kB', max_parallel_workers_per_gather='0')
+    cur.execute("CREATE TABLE grown AS SELECT ((ARRAY['Anna ', U&'\\00C9mile ', U&'\\00C5ke ', ''])[1 + j % 4] || j)"
+                ' COLLATE "' + name + '" AS k, hashint4(i) AS n'
+                ' FROM (SELECT i, abs(hashint4(i + 1)) % CASE WHEN i < 25000 THEN 100 ELSE 20000 END AS j'
+                ' FROM generate_series(1, 60000) i OFFSET 0) s')
+    for analysed in False, True:
+        if analysed:
+            cur.execute('ANALYZE grown')
+        for query in ('SELECT k, n FROM grown ORDER BY k, n', 'SELECT k, n FROM grown ORDER BY k DESC NULLS FIRST, n DESC'):
+            equal(rows(cur, query), rows(core, query), '%s: a table that grew, %sanalysed' % (name, '' if analysed else 'not '))
+        plan = explain(cur, query, ', ANALYZE, VERBOSE')
+        check(common.options.core or ('WiscSort' in plan and learnt(plan) == (not analysed)),
+              '%s: codes only if all may fit (%s)' % (name, analysed), plan)
 
 
 def icu():
