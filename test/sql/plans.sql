@@ -631,3 +631,21 @@ PREPARE restricted(int) AS SELECT * FROM wtest.slim WHERE pad <> 'x' ORDER BY k 
 PREPARE safe(int) AS SELECT * FROM wtest.slim WHERE pad <> 'x' ORDER BY k LIMIT $1;
 SELECT wtest.plan('EXECUTE restricted(20000)') LIMIT 3;
 SELECT wtest.plan('EXECUTE safe(20000)') LIMIT 3;
+
+-- Groups by columns of one table, that an index joins with many rows of another: a hash table takes less than a nested loop.
+RESET max_parallel_workers_per_gather;
+RESET parallel_tuple_cost;
+RESET plan_cache_mode;
+SET max_parallel_workers_per_gather = 0;
+SET work_mem = '256kB';
+CREATE TABLE wtest.owner_of AS SELECT i AS id, 'IBAN' || lpad(i::text, 18, '0') AS iban, 'owner ' || md5(i::text) AS owner FROM generate_series(1, 5000) i;
+CREATE TABLE wtest.booking AS SELECT 1 + abs(hashint4(i)) % 5000 AS account, i AS amount, repeat('x', 50) AS note FROM generate_series(1, 100000) i;
+CREATE INDEX ON wtest.booking (account);
+ANALYZE wtest.owner_of, wtest.booking;
+SELECT bool_or(line ~ 'WiscSort') FROM wtest.plan('SELECT iban, owner, count(*), sum(amount) FROM wtest.owner_of o LEFT JOIN wtest.booking b ON b.account = o.id GROUP BY iban, owner') line;
+SELECT bool_or(line ~ 'WiscSort') FROM wtest.plan('SELECT iban, owner, note, amount FROM wtest.owner_of o LEFT JOIN wtest.booking b ON b.account = o.id ORDER BY iban, owner') line;
+-- The bytes of a group are those that core counts: a value of text for each max and min.
+SET work_mem = '512kB';
+CREATE TABLE wtest.contact AS SELECT 'company ' || i % 400 AS company, abs(hashint4(i)) % 5 AS rating, abs(hashint4(i + 1)) % 2 AS active, md5(i::text) AS last FROM generate_series(1, 60000) i;
+ANALYZE wtest.contact;
+SELECT bool_or(line ~ 'WiscSort') FROM wtest.plan('SELECT company, rating, active, count(*), max(last), min(last) FROM wtest.contact GROUP BY 1, 2, 3') line;
