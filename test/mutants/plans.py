@@ -34,6 +34,11 @@ fault('what a key is made of is sorted along', FILE, 'narrow = exprs != NIL ? NA
       'sql:plans')
 FILE = 'plan/groups.c'
 fault('a grown table is as it was', FILE, '*least /= growth(root, data.rel);', '*least /= 1;', 'sql:plans')
+fault('groups have the bytes that are known of them', FILE,
+      'if (most * most_bytes <= memory && most * bytes_by_core(root) <= memory)', 'if (most * most_bytes <= memory)', 'sql:plans')
+fault('a table is sorted below look-ups of groups', 'plan/orderings.c',
+      'joined_by_nothing(rel) || (may_fan_out(root, rel) && !ws_can_hash_groups(root)))',
+      'joined_by_nothing(rel) || may_fan_out(root, rel))', 'sql:plans')
 fault('hash tables write all rows', FILE, '(work_mem * (Size) 1024 < WS_HELPER_MEMORY &&', '(false &&', 'sql:plans')
 fault('arrays told as numbers', 'plan/compared.c',
       '(is_partly_told(root, pathkey) &&', '(false &&', 'sql:plans')
