@@ -5,41 +5,19 @@
  * to another page once in a session.  pg_stats.correlation compares the order of the whole table, is 0, and
  * core charges a page for nearly every row (docs/decisions/30-cost-model.md).
  *
- * So a few leaf pages of the index are read when a query is planned, as core reads the ends of an index for
- * the estimate of an inequality (get_actual_variable_range).  They are spread over the index by the golden
- * ratio, always the same ones.  Counted is how often a row is on another page of the table than the row
- * before.
- *
- * Memory: a fixed array, of what was found in this statement.  Of an index that is too small, or nearly
- * empty, nothing is said: its rows count as scattered, as those of other kinds of indexes.  Nothing is raised
- * but what reading a page may raise.
+ * So a scan is charged here by what leaf pages of the index say (leaves.c).  Nothing is allocated, nor raised
+ * but what reading them raises.
  *-------------------------------------------------------------------------
  */
 #include "plan/plan.h"
 
-#include <math.h>
-
-#include "access/genam.h"
-#include "access/nbtree.h"
-#include "access/xact.h"
-#include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
 #include "miscadmin.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "storage/bufmgr.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 #include "utils/spccache.h"
-
-/*
- * Leaf pages that are read, at most, and pages that are looked at for them; of each, rows after which no
- * other tuple is counted; rows that say something.
- */
-#define MOST_LEAVES		6
-#define MOST_PAGES		16
-#define MOST_ROWS		200
-#define LEAST_ROWS		100
 
 /*
  * What the visit of another page than that of the row before takes: in shared buffers, of cpu_tuple_cost (0.8
@@ -51,116 +29,6 @@
 
 /* Of the rows that an index finds, those that are sorted at least. */
 #define LEAST_SORTED	0.5
-
-#define GOLDEN			0.6180339887
-
-/* How many indexes are remembered. */
-#define REMEMBERED		64
-
-typedef struct Found
-{
-	Oid			index;
-	BlockNumber pages;
-	TimestampTz statement;
-	double		scatter;
-} Found;
-
-/* Rows of an index that were looked at, and how many of them are on another page than the one before. */
-typedef struct Counted
-{
-	int			rows;
-	int			moves;
-} Counted;
-
-/* Counts rows of a leaf page.  Is it one? */
-static bool
-count_page(Page page, Counted *c)
-{
-	BTPageOpaque opaque;
-	OffsetNumber last;
-	BlockNumber before = InvalidBlockNumber;
-	int			most = c->rows + MOST_ROWS;
-
-	if (PageIsNew(page) || PageGetSpecialSize(page) != MAXALIGN(sizeof(BTPageOpaqueData)))
-		return false;
-	opaque = BTPageGetOpaque(page);
-	if (!P_ISLEAF(opaque) || P_IGNORE(opaque))
-		return false;
-	last = PageGetMaxOffsetNumber(page);
-	for (OffsetNumber i = P_FIRSTDATAKEY(opaque); i <= last && c->rows < most; i = OffsetNumberNext(i))
-	{
-		ItemId		item = PageGetItemId(page, i);
-		IndexTuple	tuple;
-		ItemPointer tids;
-		int			n = 1;
-
-		if (!ItemIdIsNormal(item))	/* its row is dead */
-			continue;
-		tuple = (IndexTuple) PageGetItem(page, item);
-		tids = &tuple->t_tid;
-		if (BTreeTupleIsPosting(tuple))
-		{
-			n = BTreeTupleGetNPosting(tuple);
-			tids = BTreeTupleGetPosting(tuple);
-		}
-		for (int j = 0; j < n; j++)
-		{
-			BlockNumber block = ItemPointerGetBlockNumberNoCheck(&tids[j]);
-
-			if (before != InvalidBlockNumber)
-			{
-				c->rows++;
-				c->moves += block != before;
-			}
-			before = block;
-		}
-	}
-	return true;
-}
-
-/* Of the rows of an index, those that are on another page of the table than the row before; 1 if unknown. */
-static double
-measure(Oid indexid)
-{
-	Relation	index = index_open(indexid, NoLock);	/* the planner holds a lock */
-	BlockNumber pages = RELATION_IS_OTHER_TEMP(index) ? 0 : RelationGetNumberOfBlocks(index);
-	Counted		c = {0, 0};
-	int			leaves = 0;
-
-	/* the first page has no rows; of few pages, none is to be read often */
-	for (int i = 0; i < MOST_PAGES && i + 1 < (int64) pages && leaves < MOST_LEAVES; i++)
-	{
-		double		place = fmod(0.5 + i * GOLDEN, 1);
-		Buffer		buffer = ReadBuffer(index, 1 + (BlockNumber) (place * (pages - 1)));
-
-		LockBuffer(buffer, BUFFER_LOCK_SHARE);
-		leaves += count_page(BufferGetPage(buffer), &c);
-		UnlockReleaseBuffer(buffer);
-	}
-	index_close(index, NoLock);
-	return c.rows < LEAST_ROWS ? 1 : (double) c.moves / c.rows;
-}
-
-/* The same, once for an index in a statement. */
-static double
-scatter_of(const IndexOptInfo *index)
-{
-	static Found all[REMEMBERED];
-	Found	   *found = &all[index->indexoid % REMEMBERED];
-	TimestampTz now = GetCurrentStatementStartTimestamp();
-
-	if (index->relam != BTREE_AM_OID || index->hypothetical)
-		return 1;
-	if (found->index != index->indexoid || found->statement != now || found->pages != index->pages)
-	{
-		found->index = InvalidOid;	/* should an error come */
-		found->scatter = measure(index->indexoid);
-		found->statement = now;
-		found->pages = index->pages;
-		found->index = index->indexoid;
-	}
-	return found->scatter;
-}
 
 /* Of the pages of a table, those that are beyond so many bytes of memory. */
 static double
@@ -190,7 +58,7 @@ unbuffered(const IndexPath *path)
  * find them otherwise, and nothing is said.
  */
 bool
-ws_index_takes_less(const Path *path, Cost cost)
+ws_index_takes_less(PlannerInfo *root, const Path *path, Cost cost)
 {
 	const IndexPath *scan = (const IndexPath *) path;
 	const RelOptInfo *rel = path->parent;
@@ -220,5 +88,5 @@ ws_index_takes_less(const Path *path, Cost cost)
 		random_page * beyond(rel, ws_page_cache()->bytes);
 	if (path->pathtype == T_IndexOnlyScan)
 		visit *= 1 - rel->allvisfrac;
-	return charge + rows * scatter_of(scan->indexinfo) * visit < cost;
+	return charge + rows * ws_index_scatter(root, scan) * visit < cost;
 }

@@ -308,7 +308,7 @@ sort_input(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *scan, const ch
 										   cheaper(table, spooled)->path.total_cost,
 										   sort->path.total_cost);
 		if (no_sort == NULL && (table != NULL || spooled != NULL))
-			index = ws_better_index(partial ? rel->partial_pathlist : rel->pathlist,
+			index = ws_better_index(root, partial ? rel->partial_pathlist : rel->pathlist,
 									&cheaper(table, spooled)->path);
 		if (index != NULL)
 		{

@@ -89,13 +89,16 @@ extern bool ws_workers_sort(PlannerInfo *root, RelOptInfo *rel, const CustomPath
 extern bool ws_in_table_order(PlannerInfo *root, Path *path);
 extern const char *ws_presorted_refusal(PlannerInfo *root, RelOptInfo *rel, List *paths, List *pathkeys,
 										bool compared, Cost cost, Cost core);
-extern Path *ws_better_index(List *paths, const Path *sort);
+extern Path *ws_better_index(PlannerInfo *root, List *paths, const Path *sort);
 extern const char *ws_members_refusal(const Path *input, List *pathkeys);
 extern Cost ws_rival_cost(PlannerInfo *root, const Path *input, List *pathkeys, const Path *sort,
 						  double wanted);
 
 /* ---- locality.c ---- */
-extern bool ws_index_takes_less(const Path *path, Cost cost);
+extern bool ws_index_takes_less(PlannerInfo *root, const Path *path, Cost cost);
+
+/* ---- leaves.c ---- */
+extern double ws_index_scatter(PlannerInfo *root, const IndexPath *path);
 
 /* ---- settle.c ---- */
 /* The paths of a query level, of which core will choose one. */

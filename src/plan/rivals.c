@@ -102,7 +102,7 @@ ws_presorted_refusal(PlannerInfo *root, RelOptInfo *rel, List *paths, List *path
 		own = sort->total_cost - path->total_cost;
 		if (sort->total_cost < core &&
 			((ordered ? WS_INDEX_SHARE : 1) * path->total_cost + share * own < cost ||
-			 ws_index_takes_less(path, cost - own)))
+			 ws_index_takes_less(root, path, cost - own)))
 			return "an Incremental Sort of rows in the order of the first keys takes less";
 	}
 	return NULL;
@@ -113,7 +113,7 @@ ws_presorted_refusal(PlannerInfo *root, RelOptInfo *rel, List *paths, List *path
  * lie together in the table, and that core charges more; NULL if there is none.
  */
 Path *
-ws_better_index(List *paths, const Path *sort)
+ws_better_index(PlannerInfo *root, List *paths, const Path *sort)
 {
 	ListCell   *lc;
 
@@ -125,7 +125,7 @@ ws_better_index(List *paths, const Path *sort)
 
 		if (path->total_cost > sort->total_cost && pathkeys_contained_in(sort->pathkeys, path->pathkeys) &&
 			!ws_costs_of_disabled(path) && !ws_more_disabled(path, sort) &&
-			ws_index_takes_less(path, sort->total_cost))
+			ws_index_takes_less(root, path, sort->total_cost))
 			return path;
 	}
 	return NULL;

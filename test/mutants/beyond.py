@@ -159,7 +159,15 @@ fault('a LIMIT above a join never starves', FILE,
       '(other->baserestrictinfo != NIL || !ws_finds_partners(root, other)))', 'false)', 'sql:plans')
 fault('all joins find partners', 'plan/reach.c', 'return theirs > 0 && its * MOST_FOUND >= theirs;', 'return true;', 'sql:plans')
 fault('joins by ranges are no guess', 'plan/orderings.c', 'if (joined_by_guess(root, rel))', 'if (false)', 'sql:plans')
-fault('rows of an index are all scattered', 'plan/locality.c', 'c->moves += block != before;', 'c->moves++;', 'sql:plans')
+fault('rows of an index are all scattered', 'plan/leaves.c', 'c->moves += block != before;', 'c->moves++;', 'sql:plans')
+fault('a range of an index ends with it', 'plan/leaves.c', 'end = behind_cut(index, page, &high);', '{}', 'sql:plans')
+fault('a range of an index begins with it', 'plan/leaves.c', 'first = behind_cut(index, page, &low);', '{}', 'sql:plans')
+fault('columns of an index all ascend', 'plan/leaves.c', 'bool		high = less != index->reverse_sort[column];',
+      'bool		high = less;', 'sql:plans')
+fault('nulls are in the ranges of an index', 'plan/leaves.c', 'else if (range->low.known != range->high.known)',
+      'else if (false)', 'sql:plans')
+fault('values of an index are not those of its type', 'plan/leaves.c', 'fmgr_info(bound->compare, &scankey->sk_func);', '{}',
+      'sql:plans')
 fault('an outer join drops rows', FILE, 'bms_is_subset(other, join->syn_righthand) && !bms_overlap(own, join->syn_righthand))',
       'false)', 'sql:plans')
 fault('workers call what is not for them', FILE, 'return func_parallel(function) != PROPARALLEL_SAFE;', 'return false;',

@@ -594,8 +594,37 @@ SELECT * FROM wtest.plan('SELECT * FROM wtest.events ORDER BY session');
 TRUNCATE wtest.events;
 SELECT * FROM wtest.plan('SELECT * FROM wtest.events ORDER BY session');
 RESET wiscsort.threshold;
-SET work_mem = '64kB';
 DROP TABLE wtest.events;
+
+-- That is asked of what the conditions select: tenant 1 has rows in order up to 60000, and in none above; of tenant 2
+-- two of three have null, of tenant 3 eight of nine, and are in order, and the others in none.
+CREATE TABLE wtest.turns AS SELECT i AS id, greatest(i % 4, 1) AS tenant, CASE WHEN i % 4 < 2 AND i <= 60000 THEN i
+  WHEN i % 4 < 2 OR i > 40000 + 40000 * (i % 4) THEN 70001 + hashint4(i) % 10000 END AS at, repeat('x', 60) AS pad
+  FROM generate_series(1, 180000) i;
+CREATE INDEX ON wtest.turns (tenant, at DESC);
+VACUUM ANALYZE wtest.turns;
+SET work_mem = '256kB';
+SET wtest.tenant = '1';
+CREATE FUNCTION wtest.scan(text) RETURNS SETOF text LANGUAGE SQL
+  AS $$ SELECT * FROM wtest.plan('SELECT * FROM wtest.turns WHERE ' || $1) LIMIT 1 $$;
+SELECT * FROM wtest.scan('tenant = 1 AND at <= 60000 ORDER BY at');
+SELECT * FROM wtest.scan('tenant = 1 AND at > 60000 ORDER BY at');
+SELECT * FROM wtest.scan('tenant = 2 AND at IS NULL ORDER BY at');
+SELECT * FROM wtest.scan('tenant = 2 AND at > 0 ORDER BY at');
+SELECT * FROM wtest.scan('tenant = 3 AND at > 0 ORDER BY at');
+SELECT * FROM wtest.scan('tenant = current_setting(''wtest.tenant'')::int AND at <= 60000 ORDER BY at');
+-- A value may be of another type, of which the lower half would be another value.
+SELECT * FROM wtest.scan('tenant = 1 AND at < 60000::bigint ORDER BY at');
+SELECT * FROM wtest.scan('tenant = 1 AND at < 4295027296 ORDER BY at');
+-- Where it is not known, the whole index is asked.
+PREPARE turns_of AS SELECT * FROM wtest.turns WHERE tenant = $1 AND at <= $2 ORDER BY at;
+SET plan_cache_mode = force_generic_plan;
+SELECT * FROM wtest.plan('EXECUTE turns_of(1, 60000)') LIMIT 1;
+SET plan_cache_mode = force_custom_plan;
+SELECT * FROM wtest.plan('EXECUTE turns_of(1, 60000)') LIMIT 1;
+RESET plan_cache_mode;
+SET work_mem = '64kB';
+DROP TABLE wtest.turns;
 
 -- Under a LIMIT above a join the table is sorted before it, unless conditions on others may drop the first rows.
 CREATE TABLE wtest.names AS SELECT i AS id, i > 500 AS active FROM generate_series(1, 1000) i;
@@ -639,7 +668,7 @@ RESET plan_cache_mode;
 SET max_parallel_workers_per_gather = 0;
 SET work_mem = '256kB';
 CREATE TABLE wtest.owner_of AS SELECT i AS id, 'IBAN' || lpad(i::text, 18, '0') AS iban, 'owner ' || md5(i::text) AS owner FROM generate_series(1, 5000) i;
-CREATE TABLE wtest.booking AS SELECT 1 + abs(hashint4(i)) % 5000 AS account, i AS amount, repeat('x', 50) AS note FROM generate_series(1, 100000) i;
+CREATE TABLE wtest.booking AS SELECT 1 + abs(hashint4(i)) % 5000 AS account, i AS amount, repeat('x', 50) AS note FROM generate_series(1, 60000) i;
 CREATE INDEX ON wtest.booking (account);
 ANALYZE wtest.owner_of, wtest.booking;
 SELECT bool_or(line ~ 'WiscSort') FROM wtest.plan('SELECT iban, owner, count(*), sum(amount) FROM wtest.owner_of o LEFT JOIN wtest.booking b ON b.account = o.id GROUP BY iban, owner') line;
