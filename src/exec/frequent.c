@@ -11,6 +11,7 @@
 #include "exec/exec.h"
 
 #include "access/htup_details.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_statistic.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
@@ -54,7 +55,25 @@ add_value(Search *s, Datum value, double rows)
 	f->shares[f->n++] = rows;
 }
 
-/* Adds a number of different values, of which there may be more where that is not known (0). */
+/* Rows that a table had when it was vacuumed or analysed; 0: not known. */
+static double
+rows_of_table(Oid relid)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	double		rows = 0;
+
+	if (HeapTupleIsValid(tuple))
+	{
+		rows = ((Form_pg_class) GETSTRUCT(tuple))->reltuples;
+		ReleaseSysCache(tuple);
+	}
+	return Max(rows, 0);
+}
+
+/*
+ * Adds a number of different values, of which there may be more where that is not known (0).  Those of the
+ * members of an Append are taken for different ones.
+ */
 static void
 add_distinct(Search *s, double distinct)
 {
@@ -88,7 +107,7 @@ add_table(Search *s, Oid relid, AttrNumber attno, double rows)
 		return;
 	}
 	distinct = ((Form_pg_statistic) GETSTRUCT(tuple))->stadistinct;
-	add_distinct(s, distinct < 0 ? -distinct * rows : distinct);
+	add_distinct(s, distinct < 0 ? -distinct * rows_of_table(relid) : distinct);
 	/* the values stay, and belong to the context */
 	if (get_attstatsslot(&slot, tuple, STATISTIC_KIND_MCV, InvalidOid,
 						 ATTSTATSSLOT_VALUES | ATTSTATSSLOT_NUMBERS) &&

@@ -188,14 +188,14 @@ ws_foretold_few(const WsLearning *l, int column)
 
 /*
  * Will a dictionary have room for all values of a column, of which the first rows have `seen`?  Where
- * statistics do not say how many there are, or that there are many, twice as many may come.
+ * statistics do not say how many there are, or say less than that, twice as many may come.
  */
 bool
 ws_foretold_fit(const WsLearning *l, int column, int seen, int room)
 {
 	Column		of;
 
-	if (ask(l, column, &of) && of.frequent.distinct > 0)
+	if (ask(l, column, &of) && of.frequent.distinct >= seen)
 		return of.frequent.distinct <= room;
 	return seen <= room / 2;
 }

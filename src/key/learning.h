@@ -19,7 +19,10 @@ typedef struct WsFrequent
 /* Who knows of such values (exec/frequent.c). */
 typedef struct WsForetold
 {
-	/* Finds those of a key column, from 0, in CurrentMemoryContext.  False: nothing is known. */
+	/*
+	 * Finds those of a key column, from 0, in CurrentMemoryContext.  False: nothing is known.  That there are
+	 * no frequent ones may be known, and how many values there are.
+	 */
 	bool		(*ask) (const void *who, int column, WsFrequent *found);
 	const void *who;
 } WsForetold;

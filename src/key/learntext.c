@@ -54,7 +54,7 @@ ws_has_doubtful_codes(const WsLearning *l, int column)
 {
 	const WsDictionary *d = l->spec->cols[column].dictionary;
 
-	return d != NULL && ws_dictionary_values(d) > LEAST_DOUBTFUL &&
+	return d != NULL && !l->all && ws_dictionary_values(d) > LEAST_DOUBTFUL &&
 		!ws_foretold_fit(l, column, ws_dictionary_values(d), ws_dictionary_most(d));
 }
 

@@ -321,7 +321,8 @@ ws_can_hash_groups(const PlannerInfo *root)
 {
 	const Query *parse = root->parse;
 
-	return enable_hashagg && parse->groupingSets == NIL && grouping_is_hashable(group_columns(root)) &&
+	return group_columns(root) != NIL && enable_hashagg && parse->groupingSets == NIL &&
+		grouping_is_hashable(group_columns(root)) &&
 		(parse->groupClause != NIL ? root->numOrderedAggs == 0 : !parse->hasDistinctOn && !parse->hasAggs);
 }
 
@@ -344,11 +345,19 @@ bytes_by_core(PlannerInfo *root)
 static bool
 one_tells_all(PlannerInfo *root, List *columns, double values)
 {
-	int			relid;
+	List	   *vars = pull_var_clause((Node *) columns, PVC_RECURSE_AGGREGATES | PVC_RECURSE_WINDOWFUNCS |
+									   PVC_RECURSE_PLACEHOLDERS);
+	int			relid = vars != NIL ? linitial_node(Var, vars)->varno : 0;
+	double		rows;
+	ListCell   *lc;
 
-	return bms_get_singleton_member(pull_varnos(root, (Node *) columns), &relid) &&
-		relid < root->simple_rel_array_size && root->simple_rel_array[relid] != NULL &&
-		values >= NEARLY_ALL * root->simple_rel_array[relid]->tuples;
+	foreach(lc, vars)
+		if (lfirst_node(Var, lc)->varno != relid)
+			return false;
+	if (relid <= 0 || relid >= root->simple_rel_array_size || root->simple_rel_array[relid] == NULL)
+		return false;
+	rows = all_rows(root, root->simple_rel_array[relid]);
+	return rows > 0 && values >= NEARLY_ALL * rows;
 }
 
 /*

@@ -17,7 +17,8 @@
  *
  * Memory: a fixed array, of what was found in this statement, and two keys for a moment.  Of an index that is
  * too small, or nearly empty, nothing is said: its rows count as scattered, as those of other kinds of
- * indexes.  Nothing is raised but what a scan of the index may raise.
+ * indexes.  Values of conditions are constants, or come from PostgreSQL's own stable functions.  Nothing is
+ * raised but what a scan of the index may raise.
  *-------------------------------------------------------------------------
  */
 #include "plan/plan.h"
@@ -26,9 +27,11 @@
 
 #include "access/genam.h"
 #include "access/nbtree.h"
+#include "access/transam.h"
 #include "access/xact.h"
 #include "catalog/pg_am.h"
 #include "common/hashfn.h"
+#include "nodes/nodeFuncs.h"
 #include "nodes/primnodes.h"
 #include "optimizer/optimizer.h"
 #include "storage/bufmgr.h"
@@ -95,6 +98,22 @@ typedef struct Counted
 	BlockNumber seen[MOST_LEAVES];
 } Counted;
 
+static bool
+is_users(Oid function, void *context)
+{
+	return function >= FirstNormalObjectId;
+}
+
+/* Does an expression call a function that is not PostgreSQL's own?  It may take long, or have effects. */
+static bool
+calls_users(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	return check_functions_in_node(node, is_users, context) ||
+		expression_tree_walker(node, calls_users, context);
+}
+
 /* The bound by a value, of the operator's type; not known if it cannot be had before the query runs. */
 static Bound
 bound_by(PlannerInfo *root, const IndexOptInfo *index, int column, Node *value, Oid type, bool after)
@@ -102,7 +121,7 @@ bound_by(PlannerInfo *root, const IndexOptInfo *index, int column, Node *value, 
 	Bound		bound = {.after = after};
 	const Const *constant;
 
-	if (!IsA(value, Const))
+	if (!IsA(value, Const) && !calls_users(value, NULL))
 		value = estimate_expression_value(root, value);
 	if (!IsA(value, Const) || ((Const *) value)->constisnull)
 		return bound;
@@ -120,7 +139,7 @@ bound_by(PlannerInfo *root, const IndexOptInfo *index, int column, Node *value, 
 	return bound;
 }
 
-/* Narrows the range of a column by one condition.  Has it one value then? */
+/* Narrows a column's range by one condition; of several bounds the last counts.  Has it one value then? */
 static bool
 narrow(PlannerInfo *root, const IndexOptInfo *index, int column, const Expr *clause, Range *range)
 {

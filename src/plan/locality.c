@@ -5,8 +5,8 @@
  * to another page once in a session.  pg_stats.correlation compares the order of the whole table, is 0, and
  * core charges a page for nearly every row (docs/decisions/30-cost-model.md).
  *
- * So a scan is charged here by what leaf pages of the index say (leaves.c).  Nothing is allocated, nor raised
- * but what reading them raises.
+ * So a scan is charged here by what leaf pages of the index say (leaves.c).  Errors are those of reading
+ * them.
  *-------------------------------------------------------------------------
  */
 #include "plan/plan.h"

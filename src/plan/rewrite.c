@@ -333,8 +333,8 @@ is_of_level(PlannerInfo *level, const Path *path)
 
 /*
  * The scan of a subquery with the Sort on top of that replaced, if PostgreSQL has put it there after the
- * subquery was planned: so it does from 17 on, to have members of a UNION in order.  The result is a new
- * path: others may have the scan too.
+ * subquery was planned: so it does from 17 on, to have members of a UNION in order, and from 18 on of
+ * INTERSECT and EXCEPT.  The result is a new path: others may have the scan too.
  */
 static Path *
 rewrite_member(Rewrite *rw, SubqueryScanPath *scan, double bound)

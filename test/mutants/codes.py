@@ -47,6 +47,11 @@ fault('keys never told to their ends', FILE, 'b.whole = ends && equal > n / WS_L
 FILE = 'key/sample.c'
 fault('codes of beginnings that leave all ties', FILE,
       'if (left * WS_LEARN_FEWER <= *tied)', 'if (left < l->n)', 'unit:test_dictionary', 'Slower only: prefixes are right all the same.')
+fault('values that statistics do not know never fit', 'key/foretold.c', 'return seen <= room / 2;', 'return false;', 't:foretold')
+fault('a share of the rows is no number of values', 'exec/frequent.c',
+      'add_distinct(s, distinct < 0 ? -distinct * rows_of_table(relid) : distinct);', 'add_distinct(s, distinct);', 't:foretold')
+fault('doubtful codes are kept where letters tell nothing', 'key/learn.c',
+      'ws_dictionary_values(col->dictionary) > MANY_VALUES && ws_has_doubtful_codes(l, c))', 'false)', 't:foretold')
 fault('all values fit', 'key/foretold.c', 'return of.frequent.distinct <= room;', 'return true;', 't:foretold')
 fault('no value is foretold', 'key/foretold.c', 'if (number % 2 == 0)', 'if (true)', 't:foretold')
 fault('entries keep imagined values', 'key/sample.c', 'l->entries[i] = !l->imagined && i % l->step == 0 ? l->sample[i / l->step] :',

@@ -34,6 +34,8 @@ fault('what a key is made of is sorted along', FILE, 'narrow = exprs != NIL ? NA
       'sql:plans')
 FILE = 'plan/groups.c'
 fault('a grown table is as it was', FILE, '*least /= growth(root, data.rel);', '*least /= 1;', 'sql:plans')
+fault('no groups are groups that can be hashed', FILE, 'return group_columns(root) != NIL && enable_hashagg && parse->groupingSets == NIL &&',
+      'return enable_hashagg && parse->groupingSets == NIL &&', 'sql:plans')
 fault('groups have the bytes that are known of them', FILE,
       'if (most * most_bytes <= memory && most * bytes_by_core(root) <= memory)', 'if (most * most_bytes <= memory)', 'sql:plans')
 fault('a table is sorted below look-ups of groups', 'plan/orderings.c',

@@ -75,7 +75,27 @@ def codes_of(name):
         query = 'SELECT k, n FROM t ORDER BY k DESC NULLS LAST, n'
         equal(rows(cur, query), rows(core, query), name + ': of other values than there are')
         grown(cluster, name)
+        grown_apart(cluster, name)
         healthy(cluster, name)
+
+
+def grown_apart(cluster, name):
+    """The same in letters whose order letters do not tell, and with so many values that codes are given up."""
+    cur = common.session(cluster, work_mem='4MB', max_parallel_workers_per_gather='0')
+    core = common.core(cluster, work_mem='4MB', max_parallel_workers_per_gather='0')
+    cur.execute("CREATE TABLE apart AS SELECT translate(md5(j::text), '0123456789abcdef',"
+                " U&'\\0430\\0431\\0432\\0433\\0434\\0435\\0436\\0437\\0438\\043A\\043B\\043C\\043D\\043E\\043F\\0440')"
+                ' COLLATE "' + name + '" AS k, hashint4(i) AS n'
+                ' FROM (SELECT i, abs(hashint4(i + 1)) % CASE WHEN i < 25000 THEN 1500 ELSE 50000 END AS j'
+                ' FROM generate_series(1, 100000) i OFFSET 0) s')
+    for analysed in False, True:
+        if analysed:
+            cur.execute('ANALYZE apart')
+        query = 'SELECT k, n FROM apart ORDER BY k DESC, n'
+        equal(rows(cur, query), rows(core, query), '%s: letters of others, %sanalysed' % (name, '' if analysed else 'not '))
+        plan = explain(cur, query, ', ANALYZE, VERBOSE')
+        check(common.options.core or ('WiscSort' in plan and learnt(plan) == (not analysed)),
+              '%s: codes of letters of others only if all may fit (%s)' % (name, analysed), plan)
 
 
 def grown(cluster, name):
