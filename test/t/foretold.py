@@ -74,46 +74,34 @@ def codes_of(name):
         cur.execute("UPDATE t SET k = NULL WHERE n % 10 = 0")
         query = 'SELECT k, n FROM t ORDER BY k DESC NULLS LAST, n'
         equal(rows(cur, query), rows(core, query), name + ': of other values than there are')
-        grown(cluster, name)
-        grown_apart(cluster, name)
+        grown(cluster, name, LATIN, '256kB', 100, 20000)
+        grown(cluster, name, CYRILLIC, '4MB', 1500, 40000)
         healthy(cluster, name)
 
 
-def grown_apart(cluster, name):
-    """The same in letters whose order letters do not tell, and with so many values that codes are given up."""
-    cur = common.session(cluster, work_mem='4MB', max_parallel_workers_per_gather='0')
-    core = common.core(cluster, work_mem='4MB', max_parallel_workers_per_gather='0')
-    cur.execute("CREATE TABLE apart AS SELECT translate(md5(j::text), '0123456789abcdef',"
-                " U&'\\0430\\0431\\0432\\0433\\0434\\0435\\0436\\0437\\0438\\043A\\043B\\043C\\043D\\043E\\043F\\0440')"
-                ' COLLATE "' + name + '" AS k, hashint4(i) AS n'
-                ' FROM (SELECT i, abs(hashint4(i + 1)) % CASE WHEN i < 25000 THEN 1500 ELSE 50000 END AS j'
-                ' FROM generate_series(1, 100000) i OFFSET 0) s')
-    for analysed in False, True:
-        if analysed:
-            cur.execute('ANALYZE apart')
-        query = 'SELECT k, n FROM apart ORDER BY k DESC, n'
-        equal(rows(cur, query), rows(core, query), '%s: letters of others, %sanalysed' % (name, '' if analysed else 'not '))
-        plan = explain(cur, query, ', ANALYZE, VERBOSE')
-        check(common.options.core or ('WiscSort' in plan and learnt(plan) == (not analysed)),
-              '%s: codes of letters of others only if all may fit (%s)' % (name, analysed), plan)
+# A value by its number: of Latin letters, whose order letters tell, and of others.
+LATIN = "(ARRAY['Anna ', U&'\\00C9mile ', U&'\\00C5ke ', ''])[1 + j % 4] || j"
+CYRILLIC = ("translate(md5(j::text), '0123456789abcdef',"
+            " U&'\\0430\\0431\\0432\\0433\\0434\\0435\\0436\\0437\\0438\\043A\\043B\\043C\\043D\\043E\\043F\\0440')")
 
 
-def grown(cluster, name):
-    """First rows of a tenth of the values, of which more come than a dictionary has room for."""
-    cur = common.session(cluster, work_mem='256kB', max_parallel_workers_per_gather='0')
-    core = common.core(cluster, work_mem='256kB', max_parallel_workers_per_gather='0')
-    cur.execute("CREATE TABLE grown AS SELECT ((ARRAY['Anna ', U&'\\00C9mile ', U&'\\00C5ke ', ''])[1 + j % 4] || j)"
-                ' COLLATE "' + name + '" AS k, hashint4(i) AS n'
-                ' FROM (SELECT i, abs(hashint4(i + 1)) % CASE WHEN i < 25000 THEN 100 ELSE 20000 END AS j'
-                ' FROM generate_series(1, 60000) i OFFSET 0) s')
+def grown(cluster, name, text, work_mem, few, many):
+    """First rows of few values, of which many more come than a dictionary has room for."""
+    settings = dict(work_mem=work_mem, max_parallel_workers_per_gather='0')
+    cur, core = common.session(cluster, **settings), common.core(cluster, **settings)
+    cur.execute('DROP TABLE IF EXISTS grown')
+    cur.execute('CREATE TABLE grown AS SELECT (%s) COLLATE "%s" AS k, hashint4(i) AS n'
+                ' FROM (SELECT i, abs(hashint4(i + 1)) %% CASE WHEN i < 25000 THEN %d ELSE %d END AS j'
+                ' FROM generate_series(1, %d) i OFFSET 0) s' % (text, name, few, many, 2 * many + 20000))
     for analysed in False, True:
         if analysed:
             cur.execute('ANALYZE grown')
         for query in ('SELECT k, n FROM grown ORDER BY k, n', 'SELECT k, n FROM grown ORDER BY k DESC NULLS FIRST, n DESC'):
-            equal(rows(cur, query), rows(core, query), '%s: a table that grew, %sanalysed' % (name, '' if analysed else 'not '))
+            equal(rows(cur, query), rows(core, query),
+                  '%s: %d and %d values, %sanalysed' % (name, few, many, '' if analysed else 'not '))
         plan = explain(cur, query, ', ANALYZE, VERBOSE')
         check(common.options.core or ('WiscSort' in plan and learnt(plan) == (not analysed)),
-              '%s: codes only if all may fit (%s)' % (name, analysed), plan)
+              '%s: %d and %d values: codes only if all may fit (%s)' % (name, few, many, analysed), plan)
 
 
 def icu():
