@@ -11,7 +11,6 @@
 #include "exec/exec.h"
 
 #include "access/htup_details.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_statistic.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
@@ -55,21 +54,6 @@ add_value(Search *s, Datum value, double rows)
 	f->shares[f->n++] = rows;
 }
 
-/* Rows that a table had when it was vacuumed or analysed; 0: not known. */
-static double
-rows_of_table(Oid relid)
-{
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
-	double		rows = 0;
-
-	if (HeapTupleIsValid(tuple))
-	{
-		rows = ((Form_pg_class) GETSTRUCT(tuple))->reltuples;
-		ReleaseSysCache(tuple);
-	}
-	return Max(rows, 0);
-}
-
 /*
  * Adds a number of different values, of which there may be more where that is not known (0).  Those of the
  * members of an Append are taken for different ones.
@@ -99,6 +83,7 @@ add_table(Search *s, Oid relid, AttrNumber attno, double rows)
 										BoolGetDatum(false));
 	AttStatsSlot slot;
 	double		distinct;
+	double		analysed;
 
 	s->rows += rows;
 	if (!HeapTupleIsValid(tuple))
@@ -107,7 +92,8 @@ add_table(Search *s, Oid relid, AttrNumber attno, double rows)
 		return;
 	}
 	distinct = ((Form_pg_statistic) GETSTRUCT(tuple))->stadistinct;
-	add_distinct(s, distinct < 0 ? -distinct * rows_of_table(relid) : distinct);
+	analysed = ws_rows_analysed(relid);
+	add_distinct(s, distinct < 0 ? -distinct * Max(analysed, 0) : distinct);
 	/* the values stay, and belong to the context */
 	if (get_attstatsslot(&slot, tuple, STATISTIC_KIND_MCV, InvalidOid,
 						 ATTSTATSSLOT_VALUES | ATTSTATSSLOT_NUMBERS) &&

@@ -574,3 +574,18 @@ ws_request_resolve(WsRequest *r, PlanState *input, Relation rel)
 	r->threads.write = resolve_threads(ws_write_threads);
 	r->threads.most = ws_max_threads;
 }
+
+/* Rows that a table had when it was vacuumed or analysed; less than 0: not known. */
+double
+ws_rows_analysed(Oid relid)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	double		rows = -1;
+
+	if (HeapTupleIsValid(tuple))
+	{
+		rows = ((Form_pg_class) GETSTRUCT(tuple))->reltuples;
+		ReleaseSysCache(tuple);
+	}
+	return rows;
+}

@@ -34,6 +34,7 @@ extern bool ws_constraints_hold(TupleDesc desc, Oid table, Snapshot snapshot);
 extern void ws_request_note_columns(WsRequest *request, const CustomScan *plan, TupleDesc desc);
 extern void ws_request_resolve(WsRequest *request, PlanState *input, Relation rel);
 extern bool ws_needs_no_cache(Oid tablespace);
+extern double ws_rows_analysed(Oid relid);
 extern double ws_spool_bytes(double rows, double width);
 extern int64 ws_spool_allowance(int sharers, int64 still, const char **bound);
 

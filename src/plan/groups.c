@@ -19,6 +19,7 @@
  */
 #include "plan/plan.h"
 
+#include "exec/request.h"
 #include "access/htup_details.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_statistic.h"
@@ -36,7 +37,6 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/selfuncs.h"
-#include "utils/syscache.h"
 
 /*
  * Bytes that a group takes in a hash table, about; and what an aggregate adds of which is not said how much
@@ -73,16 +73,11 @@ static double
 growth(PlannerInfo *root, const RelOptInfo *rel)
 {
 	const RangeTblEntry *rte = root->simple_rte_array[rel->relid];
-	HeapTuple	tuple;
 	double		rows;
 
 	if (rte->rtekind != RTE_RELATION || rte->inh)
 		return 1;
-	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(rte->relid));
-	if (!HeapTupleIsValid(tuple))
-		return 1;
-	rows = ((Form_pg_class) GETSTRUCT(tuple))->reltuples;
-	ReleaseSysCache(tuple);
+	rows = ws_rows_analysed(rte->relid);
 	if (rows < 0)
 		return 1;				/* truncated, and filled again */
 	return rel->tuples < GROWN * rows ? 1 : rel->tuples / Max(rows, 1);
@@ -121,7 +116,6 @@ static double
 all_rows(PlannerInfo *root, const RelOptInfo *rel)
 {
 	const RangeTblEntry *rte = root->simple_rte_array[rel->relid];
-	HeapTuple	tuple;
 	double		rows = 0;
 	ListCell   *lc;
 
@@ -139,11 +133,7 @@ all_rows(PlannerInfo *root, const RelOptInfo *rel)
 		}
 		return rows;
 	}
-	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(rte->relid));
-	if (!HeapTupleIsValid(tuple))
-		return 0;
-	rows = ((Form_pg_class) GETSTRUCT(tuple))->reltuples;
-	ReleaseSysCache(tuple);
+	rows = ws_rows_analysed(rte->relid);
 	return Max(rows, 0);
 }
 

@@ -49,7 +49,7 @@ fault('codes of beginnings that leave all ties', FILE,
       'if (left * WS_LEARN_FEWER <= *tied)', 'if (left < l->n)', 'unit:test_dictionary', 'Slower only: prefixes are right all the same.')
 fault('values that statistics do not know never fit', 'key/foretold.c', 'return seen <= room / 2;', 'return false;', 't:foretold')
 fault('a share of the rows is no number of values', 'exec/frequent.c',
-      'add_distinct(s, distinct < 0 ? -distinct * rows_of_table(relid) : distinct);', 'add_distinct(s, distinct);', 't:foretold')
+      'add_distinct(s, distinct < 0 ? -distinct * Max(analysed, 0) : distinct);', 'add_distinct(s, distinct);', 't:foretold')
 fault('doubtful codes are kept where letters tell nothing', 'key/learn.c',
       'ws_dictionary_values(col->dictionary) > MANY_VALUES && ws_has_doubtful_codes(l, c))', 'false)', 't:foretold')
 fault('all values fit', 'key/foretold.c', 'return of.frequent.distinct <= room;', 'return true;', 't:foretold')
