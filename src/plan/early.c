@@ -9,6 +9,7 @@
  *	- a relation that gets one, the parents of a partition, and all joins and later steps above it keep
  *	  paths that begin early.  What an early end is worth, the costs of merge joins say
  *	- of other readers that may stop costs say nothing: an index that delivers the order is left to core
+ *	- a subquery hands on no more of them than core's sorts would have left (handed.c)
  *
  * Readers outside of a plan are not seen: functions in PL/pgSQL that leave a loop over a query or take its
  * first row (SELECT INTO), clients that ask for some rows.

@@ -66,6 +66,14 @@
 #define ROWS_OF_MORE	50.0
 
 /*
+ * The same of values that are wider than a prefix, so that equal ones are read once more to be compared, with
+ * less work_mem than TIED_MEMORY: of a type without collation, whose values take few bytes.
+ */
+#define SPILLED_TIED	64.0
+#define ROWS_OF_TIED	4.0
+#define TIED_MEMORY		((Size) 4 * 1024 * 1024)
+
+/*
  * How many times the rows has a table that it had when it was vacuumed or analysed, where it has grown so
  * much that this tells little of it?  Else 1.
  */
@@ -350,6 +358,33 @@ one_tells_all(PlannerInfo *root, List *columns, double values)
 	return rows > 0 && values >= NEARLY_ALL * rows;
 }
 
+/* Are the values of an expression wider than a prefix, on average? */
+static bool
+is_wide(PlannerInfo *root, Node *expr)
+{
+	VariableStatData data;
+	int32		width;
+
+	examine_variable(root, strip_implicit_coercions(expr), 0, &data);
+	width = HeapTupleIsValid(data.statsTuple) ? ((Form_pg_statistic) GETSTRUCT(data.statsTuple))->stawidth :
+		get_typavgwidth(exprType(expr), exprTypmod(expr));
+	ReleaseVariableStats(data);
+	return width > WS_PREFIX_BYTES;
+}
+
+/*
+ * Does a hash table of which some is written take less than a sort, where one column has `least` values, in
+ * groups of so many bytes, because a sort compares equal ones by what their prefixes lack?
+ */
+static bool
+beats_ties(PlannerInfo *root, Node *expr, double least, double least_bytes, double memory)
+{
+	double		most = OidIsValid(exprCollation(expr)) ? SPILLED_ONE : SPILLED_TIED;
+
+	return work_mem * (Size) 1024 < TIED_MEMORY && least * least_bytes <= most * memory &&
+		least * ROWS_OF_TIED <= most_rows(root) && is_wide(root, expr);
+}
+
 /*
  * Might a hash table make the groups of the query (GROUP BY, or else DISTINCT) in less time than it is
  * charged, because these are perhaps far fewer than expected, or few of its rows would be written?
@@ -395,6 +430,7 @@ ws_hashed_for_less(PlannerInfo *root)
 		return false;			/* core charges a table in memory, and rightly */
 	several = list_length(columns) > 1 && !one_tells_all(root, columns, least);
 	return least * least_bytes <= memory ||
+		(!several && beats_ties(root, linitial(columns), least, least_bytes, memory)) ||
 		(work_mem * (Size) 1024 < WS_HELPER_MEMORY &&
 		 least * least_bytes <= (several ? SPILLED_MORE : SPILLED_ONE) * memory &&
 		 least * (several ? ROWS_OF_MORE : ROWS_OF_ONE) <= most_rows(root));

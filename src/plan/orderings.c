@@ -24,9 +24,6 @@
 /* Bytes that joins add to rows, from which on it may pay to sort a table below them. */
 #define WIDER			500
 
-/* As many times as many rows in another table, that is. */
-#define FAN_OUT			5
-
 /* Of a table's rows, those after which a query ends early. */
 #define FEW				0.1
 
@@ -240,20 +237,6 @@ has_guessed_peer(PlannerInfo *root, const RelOptInfo *rel, List *classes)
 	return false;
 }
 
-/* Has another relation of the level so many more rows that joins may make many of one of `rel`? */
-static bool
-may_fan_out(PlannerInfo *root, const RelOptInfo *rel)
-{
-	Relids		own = parent_relids(rel);
-	int			i = -1;
-
-	while ((i = bms_next_member(root->all_baserels, i)) >= 0)
-		if (!bms_is_member(i, own) && i < root->simple_rel_array_size && root->simple_rel_array[i] != NULL &&
-			root->simple_rel_array[i]->rows > FAN_OUT * rel->rows)
-			return true;
-	return false;
-}
-
 /*
  * Does a LIMIT end the query after few of the rows of `rel`, or of all partitions with it?  One that is not
  * known yet does, as PostgreSQL has it.  A cursor does not: most are read to their end.
@@ -291,7 +274,7 @@ pays_below_joins(PlannerInfo *root, const RelOptInfo *rel, List *pathkeys, List 
 	if (joined_by_guess(root, rel))
 		return false;
 	if (ends_early(root, rel) || !enable_hashjoin || !bms_is_empty(rel->lateral_referencers) ||
-		joined_by_nothing(rel) || (may_fan_out(root, rel) && !ws_can_hash_groups(root)))
+		joined_by_nothing(rel))
 		return true;
 	return q->groupClause == NIL && q->groupingSets == NIL && !q->hasAggs &&
 		ws_sorted_width(root) > WIDER + rel->reltarget->width;

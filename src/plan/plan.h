@@ -165,6 +165,9 @@ extern void ws_planned_for(bool before);
 extern void ws_keep_early_paths(PlannerInfo *root, RelOptInfo *rel);
 extern void ws_install_join_hook(void);
 
+/* ---- handed.c ---- */
+extern void ws_drop_late_paths(const PlannerInfo *root, RelOptInfo *final_rel);
+
 /* ---- lookups.c ---- */
 extern void ws_install_lookup_hook(void);
 

@@ -515,8 +515,11 @@ ws_rewrite_final(PlannerInfo *root, RelOptInfo *final_rel)
 {
 	Rewrite		rw = {root, {0, 0}, !ws_debug_force && ws_hashed_for_less(root), false};
 	double		bound = ws_inherited_bound(root);
-	WsRivals	rivals = ws_rivals(root, final_rel->pathlist);
+	WsRivals	rivals;
 
+	if (!ws_debug_force)
+		ws_drop_late_paths(root, final_rel);
+	rivals = ws_rivals(root, final_rel->pathlist);
 	rewrite_list(&rw, final_rel->pathlist, bound);
 	if (!ws_debug_force)
 		ws_settle_rivals(root, final_rel->pathlist, &rivals);

@@ -134,7 +134,8 @@ ws_better_index(PlannerInfo *root, List *paths, const Path *sort)
 /*
  * The cost of the cheapest way that core has to sort the rows of `input`, which `sort` does in one process,
  * if all rows are asked for (`wanted` is 0): of a WiscSort in its place, that is, so Gather Merge counts with
- * GATHERED_SHARE.  Only over scans: what joins gain by workers is more than the sort.
+ * GATHERED_SHARE.  Only over scans: what joins gain by workers is more than the sort.  Nor where a hash table
+ * may make groups: nobody has said that the share is right beside one.
  */
 Cost
 ws_rival_cost(PlannerInfo *root, const Path *input, List *pathkeys, const Path *sort, double wanted)
@@ -146,6 +147,7 @@ ws_rival_cost(PlannerInfo *root, const Path *input, List *pathkeys, const Path *
 	ListCell   *lc;
 
 	if (wanted > 0 || input->parallel_workers > 0 || !IS_SIMPLE_REL(rel) || !enable_gathermerge ||
+		ws_can_hash_groups(root) ||
 		!ws_ordering_computable(root, rel, pathkeys, true))
 		return sort->total_cost;
 	/* the cheapest comes first */

@@ -671,9 +671,28 @@ CREATE TABLE wtest.booking AS SELECT 1 + abs(hashint4(i)) % 5000 AS account, i A
 CREATE INDEX ON wtest.booking (account);
 ANALYZE wtest.owner_of, wtest.booking;
 SELECT bool_or(line ~ 'Nested Loop') FROM wtest.plan('SELECT iban, owner, count(*), sum(amount) FROM wtest.owner_of o LEFT JOIN wtest.booking b ON b.account = o.id GROUP BY iban, owner') line;
+-- So does a sort of the joined rows.
 SELECT bool_or(line ~ 'Nested Loop') FROM wtest.plan('SELECT iban, owner, note, amount FROM wtest.owner_of o LEFT JOIN wtest.booking b ON b.account = o.id ORDER BY iban, owner') line;
+SELECT bool_or(line ~ 'Nested Loop') FROM wtest.plan('SELECT owner, array_agg(note ORDER BY amount) FROM wtest.owner_of o JOIN wtest.booking b ON b.account = o.id GROUP BY owner') line;
 -- The bytes of a group are those that core counts: a value of text for each max and min.
 SET work_mem = '512kB';
 CREATE TABLE wtest.contact AS SELECT 'company ' || i % 400 AS company, abs(hashint4(i)) % 5 AS rating, abs(hashint4(i + 1)) % 2 AS active, md5(i::text) AS last FROM generate_series(1, 60000) i;
 ANALYZE wtest.contact;
 SELECT bool_or(line ~ 'WiscSort') FROM wtest.plan('SELECT company, rating, active, count(*), max(last), min(last) FROM wtest.contact GROUP BY 1, 2, 3') line;
+-- Values wider than a prefix, of which many are equal: a sort reads them twice, a hash table writes few bytes of each.
+SET work_mem = '256kB';
+CREATE TABLE wtest.wide AS SELECT md5((i % 20000)::text)::uuid AS u, decode(md5((i % 20000)::text), 'hex') AS b, (i % 20000)::int8 AS k FROM generate_series(1, 100000) i;
+ANALYZE wtest.wide;
+SELECT bool_or(line ~ 'WiscSort') FROM wtest.plan('SELECT DISTINCT u FROM wtest.wide') line;
+SELECT bool_or(line ~ 'WiscSort') FROM wtest.plan('SELECT b, count(*) FROM wtest.wide GROUP BY b') line;
+SELECT bool_or(line ~ 'WiscSort') FROM wtest.plan('SELECT DISTINCT k FROM wtest.wide') line;
+-- A subquery of which all rows are wanted hands on no path that core would not have kept, by an index in random order.
+SET work_mem = '512kB';
+CREATE TABLE wtest.sold AS SELECT i AS id, 1 + abs(hashint4(i)) % 5000 AS cust, 1 + abs(hashint4(i + 1)) % 200 AS prod, i / 100 AS day, abs(hashint4(i + 2)) % 10000 AS amt, repeat('x', 60) AS pad FROM generate_series(1, 60000) i;
+CREATE INDEX ON wtest.sold (cust, day);
+CREATE TABLE wtest.taken_back AS SELECT id, cust, day FROM wtest.sold WHERE id % 10 = 0;
+CREATE INDEX ON wtest.taken_back (cust, day);
+CREATE TABLE wtest.day AS SELECT i AS day, i / 60 AS period FROM generate_series(0, 600) i;
+ALTER TABLE wtest.day ADD PRIMARY KEY (day);
+ANALYZE wtest.sold, wtest.taken_back, wtest.day;
+SELECT bool_or(line ~ 'Index Scan') FROM wtest.plan('SELECT * FROM (SELECT s.cust, s.prod, sum(amt) AS t FROM wtest.sold s LEFT JOIN wtest.taken_back r ON r.cust = s.cust AND r.id = s.id JOIN wtest.day d ON d.day = s.day WHERE period = 1 AND r.id IS NULL GROUP BY 1, 2) s WHERE t > 250 ORDER BY cust, prod LIMIT 100') line;

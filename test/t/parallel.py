@@ -14,6 +14,8 @@ DEAR = ('CREATE FUNCTION dear(int) RETURNS bool LANGUAGE plpgsql IMMUTABLE PARAL
         ' AS $$ BEGIN RETURN true; END $$')
 TABLE = ("CREATE TABLE x AS SELECT i, md5(i::text) COLLATE us AS t, i % 1000 AS f, repeat('x', 60) AS v"
          ' FROM generate_series(1, 200000) i')
+VISITS = ("CREATE TABLE visit AS SELECT 'http://example.com/' || left(md5((hashint4(i) % 33333)::text), 20) COLLATE us AS url,"
+          " repeat('x', 150) AS v FROM generate_series(1, 100000) i")
 AT_ONCE = 8
 
 
@@ -47,6 +49,8 @@ def chosen(cluster):
     check(nodes == {'Gather Merge', 'WiscSort'}, 'a dear scan is left to workers', found)
     found, nodes, _ = planned(cur, 'SELECT f, count(*) FROM x GROUP BY f')
     check('WiscSort' not in nodes, 'a hash table of few groups stays', found)
+    found, nodes, _ = planned(cur, 'SELECT url, count(*) FROM visit GROUP BY url')
+    check(nodes == {'HashAggregate'}, 'one of many, beside which no sort is charged less for workers', found)
     cur.connection.close()
 
 
@@ -158,7 +162,8 @@ def parallel():
             cur.execute("CREATE COLLATION us (provider = libc, locale = 'en_US.utf8')")
             cur.execute(DEAR)
             cur.execute(TABLE)
-            cur.execute('VACUUM ANALYZE x')
+            cur.execute(VISITS)
+            cur.execute('VACUUM ANALYZE x, visit')
             if not common.options.core:
                 chosen(cluster)
             many(cluster)
