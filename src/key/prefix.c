@@ -60,7 +60,7 @@ first_prefix(const WsKeyColumn *col, Datum value)
 
 /* Notes whether a key of n bytes, or that a comparator orders, goes on behind what its prefix tells. */
 static inline void
-note(WsKeySpec *spec, Size n, Size told)
+note_cut(WsKeySpec *spec, Size n, Size told)
 {
 	spec->cut |= n > told;
 }
@@ -114,7 +114,7 @@ ranged_prefix(WsKeySpec *spec, const Datum *values, const bool *isnull)
 	}
 	if (r->all)
 		return prefix << left;
-	note(spec, ws_key_bytes_behind(spec, r->ncols, 0, values, isnull, WS_PREFIX_BYTES, window),
+	note_cut(spec, ws_key_bytes_behind(spec, r->ncols, 0, values, isnull, WS_PREFIX_BYTES, window),
 		 left / BITS_PER_BYTE);
 	if (left == 0)
 		return prefix;
@@ -143,10 +143,10 @@ numeric_prefix(WsKeySpec *spec, const Datum *values, const bool *isnull)
 		pfree(v);
 	if (spec->ncols == 1 || n >= WS_PREFIX_BYTES)
 	{
-		note(spec, n + spec->ncols - 1, WS_PREFIX_BYTES);
+		note_cut(spec, n + spec->ncols - 1, WS_PREFIX_BYTES);
 		return prefix;
 	}
-	note(spec, ws_key_bytes_behind(spec, 1, n, values, isnull, WS_PREFIX_BYTES - n, window), WS_PREFIX_BYTES);
+	note_cut(spec, ws_key_bytes_behind(spec, 1, n, values, isnull, WS_PREFIX_BYTES - n, window), WS_PREFIX_BYTES);
 	memset(window + WS_PREFIX_BYTES - n, 0, n);
 	return prefix | window_prefix(window) >> (n * BITS_PER_BYTE);
 }
@@ -196,12 +196,12 @@ row_entry(WsKeySpec *spec, const Datum *values, const bool *isnull, uint64 point
 		Size		told;
 		ws_uint128	prefix = ws_beginnings_prefix(spec->beginnings, key, &told);
 
-		note(spec, n, told);
+		note_cut(spec, n, told);
 		return ws_entry_make(prefix, pointer);
 	}
 	if (spec->cols[0].encoding == WS_ENC_NUMERIC && likely(!isnull[spec->cols[0].attno - 1]))
 		return ws_entry_make(numeric_prefix(spec, values, isnull), pointer);
-	note(spec, ws_key_prefix_bytes(spec, values, isnull, window), WS_PREFIX_BYTES);
+	note_cut(spec, ws_key_prefix_bytes(spec, values, isnull, window), WS_PREFIX_BYTES);
 	return ws_key_window_entry(window, pointer);
 }
 
