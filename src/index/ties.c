@@ -325,7 +325,7 @@ settle_by_key(Ties *t, WsEntry *group, Size n)
 		WsKeySlot  *key = fetch_in_turn(t, group, n, i);
 		uint8		window[WS_PREFIX_BYTES];
 
-		ws_key_prefix_bytes(t->spec, key->values, key->isnull, window);
+		(void) ws_key_prefix_bytes(t->spec, key->values, key->isnull, window);
 		group[i] = ws_key_window_entry(window, ws_entry_pointer(group[i]));
 		CHECK_FOR_INTERRUPTS();
 	}

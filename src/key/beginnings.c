@@ -389,9 +389,12 @@ part_byte(bool above, Size part)
 	return (uint8) (above ? PG_UINT8_MAX - part : part);
 }
 
-/* The prefix of a key, of which `key` has the first ws_beginnings_reach bytes, zero beyond its end. */
+/*
+ * The prefix of a key, of which `key` has the first ws_beginnings_reach bytes, zero beyond its end.  Sets
+ * *told to how many of these the prefix tells.
+ */
 ws_uint128
-ws_beginnings_prefix(const WsBeginnings *b, const uint8 *key)
+ws_beginnings_prefix(const WsBeginnings *b, const uint8 *key, Size *told)
 {
 	const Beginning *node = &b->node[ROOT];
 	int			behind = WS_BEHIND_CODE;
@@ -427,6 +430,7 @@ ws_beginnings_prefix(const WsBeginnings *b, const uint8 *key)
 		behind--;
 		break;
 	}
+	*told = known + behind;
 	memcpy(&bytes, key + known, sizeof(bytes));
 	bytes = pg_ntoh64(bytes);
 	return prefix << (8 * behind) | bytes >> (8 * (WS_BEHIND_CODE - behind));

@@ -97,6 +97,7 @@ typedef struct WsKeySpec
 	WsKeyColumn *cols;
 	AttrNumber	last_attno;		/* highest attno of a key column */
 	bool		exact;			/* the prefix is the whole key */
+	bool		cut;			/* a prefix has been made that may not be */
 	bool		first_alone;	/* the first column decides all of it, unless null */
 	int			exact_bytes;	/* its width, if exact */
 	bool		comparator;		/* ties need the comparator, not more bytes */
@@ -332,7 +333,7 @@ extern WsBeginnings *ws_beginnings_create(WsKeyBytes *keys, Size n, bool ends, S
 extern int	ws_beginnings_count(const WsBeginnings *b);
 extern Size ws_beginnings_reach(const WsBeginnings *b);
 extern Size ws_beginnings_bytes(const WsBeginnings *b);
-extern ws_uint128 ws_beginnings_prefix(const WsBeginnings *b, const uint8 *key);
+extern ws_uint128 ws_beginnings_prefix(const WsBeginnings *b, const uint8 *key, Size *told);
 extern Size ws_beginnings_expand(const WsBeginnings *b, ws_uint128 prefix, uint8 *key);
 extern void ws_beginnings_free(WsBeginnings *b);
 
@@ -360,7 +361,6 @@ typedef struct WsRanges
 	int			ncols;			/* that have codes: the first ones */
 	bool		all;			/* these are all */
 	bool		whole;			/* and prefixes hold them, unless values are out of range */
-	bool		cut;			/* there has been a prefix that did not hold them */
 	WsRange		range[FLEXIBLE_ARRAY_MEMBER];
 } WsRanges;
 
@@ -383,11 +383,11 @@ ws_range_code(const WsRange *range, uint64 value, int *bits)
 	return (ws_uint128) (value < range->least ? range->below : range->above) << range->whole | value;
 }
 
-/* Is each prefix that has been made the whole key of its row? */
+/* Is each prefix that has been made the whole key of its row?  Later ones may not be. */
 static inline bool
 ws_key_tells_all(const WsKeySpec *spec)
 {
-	return spec->exact || (spec->ranges != NULL && spec->ranges->all && !spec->ranges->cut);
+	return spec->exact || !(spec->cut || spec->first_alone);
 }
 
 /* ---- learn.c: which columns have a dictionary, and what keys begin with, told from the first rows ---- */
@@ -455,14 +455,13 @@ extern Size ws_key_certain_bytes(const WsKeySpec *spec, const Datum *values, con
 								 Size n, uint8 *out);
 extern Size ws_key_told_bytes(const WsKeySpec *spec, const Datum *values, const bool *isnull, Size skip,
 							  Size n, uint8 *out, Size *told);
-extern void ws_key_prefix_bytes(const WsKeySpec *spec, const Datum *values, const bool *isnull,
+extern Size ws_key_prefix_bytes(const WsKeySpec *spec, const Datum *values, const bool *isnull,
 								uint8 out[WS_PREFIX_BYTES]);
-extern void ws_key_bytes_behind(const WsKeySpec *spec, int from, Size before, const Datum *values,
+extern Size ws_key_bytes_behind(const WsKeySpec *spec, int from, Size before, const Datum *values,
 								const bool *isnull, Size n, uint8 *out);
 
 /* ---- prefix.c: pure ---- */
-extern WsEntry ws_key_entry(const WsKeySpec *spec, const Datum *values,
-							const bool *isnull, uint64 pointer);
+extern WsEntry ws_key_entry(WsKeySpec *spec, const Datum *values, const bool *isnull, uint64 pointer);
 extern WsEntry ws_key_window_entry(const uint8 window[WS_PREFIX_BYTES], uint64 pointer);
 extern void ws_key_look(const WsKeySpec *spec, const Datum *values, const bool *isnull);
 

@@ -473,8 +473,8 @@ typedef enum Asked
 
 /*
  * What ws_key_bytes does, for the columns from number `from` on, in a window that stands where they begin.
- * Where no length is asked for, nobody looks at values behind the last byte: it is less than it would be, or
- * unbounded.
+ * Where no length is asked for, nobody looks at values behind the last byte: it is only said that there are
+ * more bytes.
  */
 static inline Size
 key_bytes(Window *w, const WsKeySpec *spec, int from, const Datum *values, const bool *isnull, Asked asked)
@@ -534,7 +534,7 @@ key_bytes(Window *w, const WsKeySpec *spec, int from, const Datum *values, const
 		if (ws_encoding_partial(col->encoding))
 			return WS_KEY_UNBOUNDED;
 	}
-	return guessed ? WS_KEY_UNBOUNDED : w->pos;
+	return guessed ? WS_KEY_UNBOUNDED : w->pos + (i < spec->ncols);
 }
 
 /*
@@ -576,21 +576,25 @@ ws_key_told_bytes(const WsKeySpec *spec, const Datum *values, const bool *isnull
 	return length;
 }
 
-/* Writes the first bytes of the key, and zeros behind its end, that are a prefix. */
-void
+/*
+ * Writes the first bytes of the key, and zeros behind its end, that are a prefix.  Returns how many there are
+ * before that end, or more than WS_PREFIX_BYTES if it lies behind them.
+ */
+Size
 ws_key_prefix_bytes(const WsKeySpec *spec, const Datum *values, const bool *isnull,
 					uint8 out[WS_PREFIX_BYTES])
 {
-	(void) key_bytes(&(Window) {out, 0, WS_PREFIX_BYTES, 0}, spec, 0, values, isnull, NO_LENGTH);
+	return key_bytes(&(Window) {out, 0, WS_PREFIX_BYTES, 0}, spec, 0, values, isnull, NO_LENGTH);
 }
 
 /*
  * Writes the first n bytes that the columns from number `from` on have in a key, as if `before` bytes were in
- * front of them: a guess is written, or not, by its place in the key (told.c).
+ * front of them: a guess is written, or not, by its place in the key (told.c).  Returns how many there are in
+ * the key, with those in front; more than before + n if it goes on.
  */
-void
+Size
 ws_key_bytes_behind(const WsKeySpec *spec, int from, Size before, const Datum *values, const bool *isnull,
 					Size n, uint8 *out)
 {
-	(void) key_bytes(&(Window) {out, before, before + n, before}, spec, from, values, isnull, NO_LENGTH);
+	return key_bytes(&(Window) {out, before, before + n, before}, spec, from, values, isnull, NO_LENGTH);
 }

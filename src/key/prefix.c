@@ -58,6 +58,13 @@ first_prefix(const WsKeyColumn *col, Datum value)
 	return prefix | (bits <= left ? v << (left - bits) : v >> (bits - left));
 }
 
+/* Notes whether a key of n bytes, or that a comparator orders, goes on behind what its prefix tells. */
+static inline void
+note_cut(WsKeySpec *spec, Size n, Size told)
+{
+	spec->cut |= n > told;
+}
+
 /* A window of key bytes as a prefix. */
 static inline ws_uint128
 window_prefix(const uint8 window[WS_PREFIX_BYTES])
@@ -79,9 +86,9 @@ ws_key_window_entry(const uint8 window[WS_PREFIX_BYTES], uint64 pointer)
 
 /* A prefix of codes from ranges, and of the bytes of the columns that have none. */
 static inline ws_uint128
-ranged_prefix(const WsKeySpec *spec, const Datum *values, const bool *isnull)
+ranged_prefix(WsKeySpec *spec, const Datum *values, const bool *isnull)
 {
-	WsRanges   *r = spec->ranges;
+	const WsRanges *r = spec->ranges;
 	ws_uint128	prefix = 0;
 	int			left = WS_PREFIX_BYTES * BITS_PER_BYTE;
 	uint8		window[WS_PREFIX_BYTES];
@@ -99,15 +106,18 @@ ranged_prefix(const WsKeySpec *spec, const Datum *values, const bool *isnull)
 			ws_unexpected_null();
 		if (unlikely(bits > left))
 		{
-			r->cut = true;
+			spec->cut = true;
 			return prefix << left | code >> (bits - left);
 		}
 		prefix = prefix << bits | code;
 		left -= bits;
 	}
-	if (r->all || left == 0)
+	if (r->all)
 		return prefix << left;
-	ws_key_bytes_behind(spec, r->ncols, 0, values, isnull, WS_PREFIX_BYTES, window);
+	note_cut(spec, ws_key_bytes_behind(spec, r->ncols, 0, values, isnull, WS_PREFIX_BYTES, window),
+		 left / BITS_PER_BYTE);
+	if (left == 0)
+		return prefix;
 	return prefix << left | window_prefix(window) >> (WS_PREFIX_BYTES * BITS_PER_BYTE - left);
 }
 
@@ -116,7 +126,7 @@ ranged_prefix(const WsKeySpec *spec, const Datum *values, const bool *isnull)
  * behind it as there is room for.
  */
 static inline ws_uint128
-numeric_prefix(const WsKeySpec *spec, const Datum *values, const bool *isnull)
+numeric_prefix(WsKeySpec *spec, const Datum *values, const bool *isnull)
 {
 	const WsKeyColumn *col = &spec->cols[0];
 	Datum		value = values[col->attno - 1];
@@ -132,8 +142,11 @@ numeric_prefix(const WsKeySpec *spec, const Datum *values, const bool *isnull)
 	if (unlikely((Pointer) v != DatumGetPointer(value)))
 		pfree(v);
 	if (spec->ncols == 1 || n >= WS_PREFIX_BYTES)
+	{
+		note_cut(spec, n + spec->ncols - 1, WS_PREFIX_BYTES);
 		return prefix;
-	ws_key_bytes_behind(spec, 1, n, values, isnull, WS_PREFIX_BYTES - n, window);
+	}
+	note_cut(spec, ws_key_bytes_behind(spec, 1, n, values, isnull, WS_PREFIX_BYTES - n, window), WS_PREFIX_BYTES);
 	memset(window + WS_PREFIX_BYTES - n, 0, n);
 	return prefix | window_prefix(window) >> (n * BITS_PER_BYTE);
 }
@@ -158,13 +171,8 @@ ws_key_look(const WsKeySpec *spec, const Datum *values, const bool *isnull)
 	look_from(spec, 0, values, isnull);
 }
 
-/*
- * The entry of a row: its prefix, which is the first WS_PREFIX_BYTES bytes of its key, or a code of what
- * it begins with and what follows, or codes of its first columns; and `pointer`, which must fit 48 bits.
- */
-WsEntry
-ws_key_entry(const WsKeySpec *spec, const Datum *values, const bool *isnull,
-			 uint64 pointer)
+static inline WsEntry
+row_entry(WsKeySpec *spec, const Datum *values, const bool *isnull, uint64 pointer)
 {
 	uint8		window[WS_PREFIX_BYTES];
 
@@ -183,12 +191,30 @@ ws_key_entry(const WsKeySpec *spec, const Datum *values, const bool *isnull,
 	if (spec->beginnings != NULL)
 	{
 		uint8		key[WS_BEGINNING + WS_BEHIND_CODE];
+		Size		n = ws_key_bytes_behind(spec, 0, 0, values, isnull, ws_beginnings_reach(spec->beginnings),
+											key);
+		Size		told;
+		ws_uint128	prefix = ws_beginnings_prefix(spec->beginnings, key, &told);
 
-		ws_key_bytes_behind(spec, 0, 0, values, isnull, ws_beginnings_reach(spec->beginnings), key);
-		return ws_entry_make(ws_beginnings_prefix(spec->beginnings, key), pointer);
+		note_cut(spec, n, told);
+		return ws_entry_make(prefix, pointer);
 	}
 	if (spec->cols[0].encoding == WS_ENC_NUMERIC && likely(!isnull[spec->cols[0].attno - 1]))
 		return ws_entry_make(numeric_prefix(spec, values, isnull), pointer);
-	ws_key_prefix_bytes(spec, values, isnull, window);
+	note_cut(spec, ws_key_prefix_bytes(spec, values, isnull, window), WS_PREFIX_BYTES);
 	return ws_key_window_entry(window, pointer);
+}
+
+/*
+ * The entry of a row: its prefix, which is the first WS_PREFIX_BYTES bytes of its key, or a code of what
+ * it begins with and what follows, or codes of its first columns; and `pointer`, which must fit 48 bits.
+ * Sets spec->cut if that is not the whole key.
+ */
+WsEntry
+ws_key_entry(WsKeySpec *spec, const Datum *values, const bool *isnull, uint64 pointer)
+{
+	WsEntry		entry = row_entry(spec, values, isnull, pointer);
+
+	Assert(!ws_key_tells_all(spec) || ws_key_complete(spec, entry));
+	return entry;
 }

@@ -58,7 +58,7 @@ ws_ranges_create(const WsKeySpec *spec)
 		return NULL;
 	r = palloc(offsetof(WsRanges, range) + n * sizeof(WsRange));
 	r->ncols = n;
-	r->all = r->cut = false;
+	r->all = false;
 	for (int i = 0; i < n; i++)
 		r->range[i] = (WsRange) {.least = ~UINT64CONST(0),
 			.invert = spec->cols[i].descending ? all_bits(&spec->cols[i]) : 0,

@@ -57,6 +57,7 @@ ws_learn_entries(const WsLearning *l)
 {
 	WsKeySlot  *slot = l->rows->make_slot(l->rows->store);
 
+	l->spec->cut = false;
 	for (Size i = 0; i < l->sampled; i++)
 		l->sample[i] = make_entry(l, l->sample[i], slot);
 }
@@ -67,6 +68,7 @@ ws_learn_all_entries(const WsLearning *l)
 {
 	WsKeySlot  *slot = l->rows->make_slot(l->rows->store);
 
+	l->spec->cut &= !l->imagined;
 	for (Size i = 0; i < l->n; i++)
 		l->entries[i] = !l->imagined && i % l->step == 0 ? l->sample[i / l->step] :
 			make_entry(l, l->entries[i], slot);

@@ -253,13 +253,14 @@ ws_key_certain(const WsKeySpec *spec, WsEntry entry)
 	else
 	{
 		Bytes		bytes;
+		Size		same;
 
 		bytes.n = (int) ws_beginnings_expand(spec->beginnings, prefix, bytes.at);
 		certain.behind = told.bytes >= bytes.n;
 		memset(bytes.at + told.bytes, 0, sizeof(bytes.at) - told.bytes);
-		certain.from = ws_beginnings_prefix(spec->beginnings, bytes.at);
+		certain.from = ws_beginnings_prefix(spec->beginnings, bytes.at, &same);
 		memset(bytes.at + told.bytes, 0xFF, sizeof(bytes.at) - told.bytes);
-		certain.to = ws_beginnings_prefix(spec->beginnings, bytes.at);
+		certain.to = ws_beginnings_prefix(spec->beginnings, bytes.at, &same);
 	}
 	return certain;
 }

@@ -90,8 +90,11 @@ fault('value below its range is above', FILE,
       'return (ws_uint128) (value < range->least ? range->below : range->above) << range->whole | value;',
       'return (ws_uint128) range->above << range->whole | value;', 'unit:test_range')
 fault('cut prefixes are whole keys', FILE,
-      'return spec->exact || (spec->ranges != NULL && spec->ranges->all && !spec->ranges->cut);',
-      'return spec->exact || (spec->ranges != NULL && spec->ranges->all);', 'unit:test_range sql:ranges')
+      'return spec->exact || !(spec->cut || spec->first_alone);', 'return spec->exact || !spec->first_alone;',
+      'unit:test_range sql:ranges')
+fault('prefixes of a first column alone are whole keys', FILE,
+      'return spec->exact || !(spec->cut || spec->first_alone);', 'return spec->exact || !spec->cut;',
+      'unit:test_key')
 FILE = 'key/alphabet.c'
 fault('letters between others have no place', FILE, 'return (uint8) (2 * from + 1);', 'return (uint8) 0;',
       'unit:test_alphabet')
@@ -118,7 +121,14 @@ fault('a text of bytes that need an escape', FILE, 'if (unlikely(!none_escaped(b
 fault('a text that ends in a prefix is told wholly', 'key/told.c',
       'if (ws_text_first(spec) && spec->ncols == 1 && !spec->cols[0].descending && (uint8) prefix == 0)',
       'if (ws_text_first(spec) && (uint8) prefix == 0)', 'unit:test_key')
-fault('prefix is not said to be cut', 'key/prefix.c', 'r->cut = true;', '{}', 'unit:test_range sql:ranges')
+FILE = 'key/prefix.c'
+fault('codes are not said to be cut', FILE, 'spec->cut = true;', '{}', 'unit:test_range sql:ranges')
+fault('bytes are not said to be cut', FILE, 'spec->cut |= n > told;', '{}', 'unit:test_key')
+fault('learning leaves prefixes cut', 'key/sample.c', 'l->spec->cut = false;', '{}', 'unit:test_dictionary')
+FILE = 'key/normalize.c'
+fault('columns behind the prefix are in it', FILE,
+      'return guessed ? WS_KEY_UNBOUNDED : w->pos + (i < spec->ncols);',
+      'return guessed ? WS_KEY_UNBOUNDED : w->pos;', 'unit:test_key')
 fault('gap goes on', FILE, 'if (ws_code_is_exact(code))\nreturn true;', 'return true;',
       'unit:test_dictionary t:libc')
 

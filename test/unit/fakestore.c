@@ -470,7 +470,7 @@ fake_free(FakeTable *t)
 }
 
 WsEntry
-fake_entry(const FakeTable *t, const WsKeySpec *spec, Size row)
+fake_entry(const FakeTable *t, WsKeySpec *spec, Size row)
 {
 	return ws_key_entry(spec, t->values + row * t->ncols, t->isnull + row * t->ncols, row);
 }

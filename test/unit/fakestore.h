@@ -65,7 +65,7 @@ typedef struct FakeTable
 extern WsKeySpec *fake_spec(const FakeKey *key);
 extern void fake_fill(FakeTable *table, const FakeKey *key, Size n, uint64 distinct);
 extern void fake_free(FakeTable *table);
-extern WsEntry fake_entry(const FakeTable *table, const WsKeySpec *spec, Size row);
+extern WsEntry fake_entry(const FakeTable *table, WsKeySpec *spec, Size row);
 extern uint32 *fake_sorted(const FakeTable *table, const FakeKey *key);
 
 extern int	fake_guess_wrong;	/* of one text in so many, what is guessed is not its order; 0: of none */

@@ -152,7 +152,7 @@ ws_beginnings_reach(const WsBeginnings *b)
 }
 
 ws_uint128
-ws_beginnings_prefix(const WsBeginnings *b, const uint8 *key)
+ws_beginnings_prefix(const WsBeginnings *b, const uint8 *key, Size *told)
 {
 	exit(1);
 }

@@ -169,11 +169,12 @@ try_shape(void *arg)
 	{
 		uint8		back[LONGEST];
 		Size		n;
+		Size		all;
 
-		prefixes[i] = ws_beginnings_prefix(b, keys[i]);
+		prefixes[i] = ws_beginnings_prefix(b, keys[i], &all);
 		n = ws_beginnings_expand(b, prefixes[i], back);
 		ended += n > lengths[i];
-		wrong_bytes += n < WS_BEHIND_CODE || n > reach || memcmp(back, keys[i], n) != 0;
+		wrong_bytes += n != all || n < WS_BEHIND_CODE || n > reach || memcmp(back, keys[i], n) != 0;
 	}
 	for (int i = 1; i < KEYS; i++)
 	{

@@ -196,10 +196,14 @@ refuse(void *arg)
 	FakeTable	table = {.ncols = 2};
 	WsMerge    *one = ws_merge_create(exact, NULL, NULL, 1, false);
 	WsMerge    *two = ws_merge_create(exact, NULL, NULL, 2, false);
-	WsMerge    *tied = ws_merge_create(bytes, &table.keys, NULL, 2, false);
+	WsMerge    *tied;
+	WsMerge    *whole = ws_merge_create(bytes, &table.keys, NULL, 2, false);
 
+	bytes->cut = true;
+	tied = ws_merge_create(bytes, &table.keys, NULL, 2, false);
 	CHECK(!ws_merge_gather(one, 10, buffer, 1000, true), "one source is not gathered");
 	CHECK(!ws_merge_gather(tied, 10, buffer, 1000, true), "keys with ties are not gathered");
+	CHECK(ws_merge_gather(whole, 10, buffer, 1000, true), "they are if no prefix has been cut");
 	CHECK(!ws_merge_gather(two, 10, buffer, 1000, false), "nothing is gathered without a vectorised kernel");
 	CHECK(!ws_merge_gather(two, 10, buffer, 39, true), "a buffer of less than two blocks a source is too small");
 	CHECK(two->gathered == NULL && one->gathered == NULL && tied->gathered == NULL, "nothing is changed then");

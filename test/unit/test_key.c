@@ -658,6 +658,7 @@ check_kinds_together(void)
 	long		wrong = 0,
 				wrong_entry = 0,
 				wrong_complete = 0,
+				wrong_cut = 0,
 				complete = 0;
 
 	for (int k = 0; k < lengthof(kinds); k++)
@@ -708,6 +709,12 @@ check_kinds_together(void)
 			wrong_entry += (ws_entry_int(ae) > ws_entry_int(be) ? 1 : -1) != want;
 		if (!spec.exact)
 		{
+			spec.cut = false;
+			(void) ws_key_entry(&spec, a, an, 1);
+			/* of one that just fits, nobody has looked whether a null follows, which takes no byte */
+			if (!spec.first_alone && length != WS_PREFIX_BYTES)
+				wrong_cut += spec.cut != (length > WS_PREFIX_BYTES);
+			wrong_cut += ws_key_tells_all(&spec) && length > WS_PREFIX_BYTES;
 			wrong_complete += ws_key_complete(&spec, ae) != (length <= WS_PREFIX_BYTES);
 			complete += length <= WS_PREFIX_BYTES;
 		}
@@ -716,6 +723,7 @@ check_kinds_together(void)
 	CHECK(wrong_entry == 0, "columns together: entries order like the values (%ld pairs wrong)", wrong_entry);
 	CHECK(wrong_complete == 0 && complete > 1000,
 		  "columns together: complete keys are known (%ld wrong, %ld complete)", wrong_complete, complete);
+	CHECK(wrong_cut == 0, "columns together: keys that a prefix cuts are noted (%ld wrong)", wrong_cut);
 }
 
 /* The lengths that ties and merges count on: what a common key must fit in. */

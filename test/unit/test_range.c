@@ -191,7 +191,7 @@ trial(void)
 				r->range[c].span;
 	}
 	if (r->all)
-		cut += r->cut, never_cut += !r->cut;
+		cut += spec.cut, never_cut += !spec.cut;
 	for (int i = 0; i < ROWS; i++)
 		for (int j = 0; j < ROWS; j++)
 		{
