@@ -134,6 +134,7 @@ numeric_prefix(WsKeySpec *spec, const Datum *values, const bool *isnull)
 	uint8		window[WS_PREFIX_BYTES];
 	ws_uint128	prefix;
 	Size		n;
+	Size		all;
 
 	if (unlikely(!VARATT_IS_SHORT(v) || VARATT_IS_EXTERNAL(v)))
 		v = PG_DETOAST_DATUM_PACKED(value);
@@ -146,7 +147,8 @@ numeric_prefix(WsKeySpec *spec, const Datum *values, const bool *isnull)
 		note_cut(spec, n + spec->ncols - 1, WS_PREFIX_BYTES);
 		return prefix;
 	}
-	note_cut(spec, ws_key_bytes_behind(spec, 1, n, values, isnull, WS_PREFIX_BYTES - n, window), WS_PREFIX_BYTES);
+	all = ws_key_bytes_behind(spec, 1, n, values, isnull, WS_PREFIX_BYTES - n, window);
+	note_cut(spec, all, WS_PREFIX_BYTES);
 	memset(window + WS_PREFIX_BYTES - n, 0, n);
 	return prefix | window_prefix(window) >> (n * BITS_PER_BYTE);
 }
