@@ -193,11 +193,13 @@ row_entry(WsKeySpec *spec, const Datum *values, const bool *isnull, uint64 point
 	if (spec->beginnings != NULL)
 	{
 		uint8		key[WS_BEGINNING + WS_BEHIND_CODE];
-		Size		n = ws_key_bytes_behind(spec, 0, 0, values, isnull, ws_beginnings_reach(spec->beginnings),
-											key);
+		Size		reach = ws_beginnings_reach(spec->beginnings);
+		Size		n;
 		Size		told;
-		ws_uint128	prefix = ws_beginnings_prefix(spec->beginnings, key, &told);
+		ws_uint128	prefix;
 
+		n = ws_key_bytes_behind(spec, 0, 0, values, isnull, reach, key);
+		prefix = ws_beginnings_prefix(spec->beginnings, key, &told);
 		note_cut(spec, n, told);
 		return ws_entry_make(prefix, pointer);
 	}

@@ -108,7 +108,7 @@ FILE = 'key/told.c'
 fault('gap taken for a value', FILE, 'if (ws_code_is_exact(bytes->at[*pos - 1]))', 'if (*pos > 0)',
       'unit:test_dictionary t:libc')
 fault('nothing is certain before a guess behind a code', FILE,
-      'certain.to = ws_beginnings_prefix(spec->beginnings, bytes.at);', 'certain.to = certain.from;',
+      'certain.to = ws_beginnings_prefix(spec->beginnings, bytes.at, &same);', 'certain.to = certain.from;',
       't:alphabets t:beginnings t:libc')
 fault('bytes behind codes from the front of the prefix', FILE, 'bytes.n = left / BITS_PER_BYTE;', 'bytes.n = WS_PREFIX_BYTES;',
       'unit:test_range')
@@ -184,8 +184,8 @@ fault('rows looked at in steps of one pattern', FILE,
       'for (Size i = 0; i < l->n; i += 1 + murmurhash32((uint32) seen++) % (2 * step))',
       'for (Size i = 0; i < l->n; i += 1 + seen++ * 7919 % (2 * step))', 't:aside')
 fault('values behind codes of beginnings read', 'key/prefix.c',
-      'ws_key_bytes_behind(spec, 0, 0, values, isnull, ws_beginnings_reach(spec->beginnings), key);',
-      'ws_key_bytes(spec, values, isnull, 0, ws_beginnings_reach(spec->beginnings), key);', 't:aside',
+      'n = ws_key_bytes_behind(spec, 0, 0, values, isnull, reach, key);',
+      'n = ws_key_bytes(spec, values, isnull, 0, reach, key);', 't:aside',
       'Slower only, of long values that are seldom.')
 fault('codes of what is set aside', 'key/learn.c',
       'return ws_encoding_partial(col->encoding) && !col->dissimilar && !col->aside && !col->needless;',

@@ -41,15 +41,13 @@ fault('groups have the bytes that are known of them', FILE,
 fault('groups of narrow values are groups of wide ones', FILE, 'return width > WS_PREFIX_BYTES;', 'return true;', 'sql:plans')
 fault('sorts beat hash tables that are written', FILE, 'least * ROWS_OF_TIED <= most_rows(root) && is_wide(root, expr);',
       'false;', 'sql:plans')
-fault('text takes as few bytes as numbers', FILE, 'OidIsValid(exprCollation(expr)) ? SPILLED_ONE : SPILLED_TIED;',
-      'SPILLED_TIED;', 'sql:plans', 'Both plans take about as long.')
+fault('hash tables write all rows', FILE, '(work_mem * (Size) 1024 < WS_HELPER_MEMORY &&', '(false &&', 'sql:plans')
 FILE = 'plan/handed.c'
 fault('a subquery hands on all that begins early', FILE, 'if (late)', 'if (false)', 'sql:plans')
 fault('a subquery hands on nothing that begins early', FILE,
       'late |= path->total_cost > FUZZ * (other->total_cost + saved(other, &sorts)) &&',
       'late |= path->total_cost > FUZZ * other->total_cost &&', 'sql:plans')
 fault('sorts of workers have a say beside hash tables', 'plan/rivals.c', 'ws_can_hash_groups(root) ||', '', 't:parallel/parallel')
-fault('hash tables write all rows', FILE, '(work_mem * (Size) 1024 < WS_HELPER_MEMORY &&', '(false &&', 'sql:plans')
 fault('arrays told as numbers', 'plan/compared.c',
       '(is_partly_told(root, pathkey) &&', '(false &&', 'sql:plans')
 fault('pages of the heap given back', 'os/memory.c', 'block = malloc(Min(bytes, LARGEST_KEPT));', 'block = NULL;',
