@@ -26,6 +26,7 @@
 
 #include "access/stratnum.h"
 #include "commands/explain.h"
+#include "miscadmin.h"
 #include "nodes/pathnodes.h"
 #include "optimizer/cost.h"
 #include "optimizer/paths.h"
@@ -470,6 +471,17 @@ ws_costs_of_disabled(const Path *path)
 	return false;
 #else
 	return path->startup_cost >= disable_cost;
+#endif
+}
+
+/* Sets the costs of `path` to those of core's sort of rows of `input`; 18 hands on what is disabled in it. */
+static inline void
+ws_cost_core_sort(Path *path, const Path *input, double rows, int width)
+{
+#if PG_VERSION_NUM >= 180000
+	cost_sort(path, NULL, NIL, input->disabled_nodes, input->total_cost, rows, width, 0, work_mem, -1.0);
+#else
+	cost_sort(path, NULL, NIL, input->total_cost, rows, width, 0, work_mem, -1.0);
 #endif
 }
 

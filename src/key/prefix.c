@@ -114,10 +114,13 @@ ranged_prefix(WsKeySpec *spec, const Datum *values, const bool *isnull)
 	}
 	if (r->all)
 		return prefix << left;
-	note_cut(spec, ws_key_bytes_behind(spec, r->ncols, 0, values, isnull, WS_PREFIX_BYTES, window),
-		 left / BITS_PER_BYTE);
 	if (left == 0)
+	{
+		note_cut(spec, WS_KEY_UNBOUNDED, WS_PREFIX_BYTES);
 		return prefix;
+	}
+	note_cut(spec, ws_key_bytes_behind(spec, r->ncols, 0, values, isnull, WS_PREFIX_BYTES, window),
+			 left / BITS_PER_BYTE);
 	return prefix << left | window_prefix(window) >> (WS_PREFIX_BYTES * BITS_PER_BYTE - left);
 }
 

@@ -14,7 +14,7 @@
  * the values, whatever comes later: no value is without a code of its own, and one outside the range only
  * takes more bits, about as many as its bytes and a null byte.  A prefix of whole codes of all columns is
  * the whole key; one that ends within a code is *cut*, and such rows may tie.  Until one has been cut, no two
- * rows tie (ws_key_tells_all).
+ * rows tie if all columns have codes (ws_key_tells_all).
  *
  * Ranges are widened to both sides: by what rounding up to bits leaves; by the bits that all codes together
  * leave of a prefix, divided among them; or by one bit each if bytes follow.  A range that would come to hold

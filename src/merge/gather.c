@@ -1,5 +1,5 @@
 /*-------------------------------------------------------------------------
- * gather.c - merging runs of exact keys by sorting, a batch at a time.
+ * gather.c - merging runs of keys that their prefixes hold by sorting, a batch at a time.
  *
  * A tournament costs log2(runs) unpredictable comparisons an entry, one after
  * the other: 25 ns for 3 runs, 60 ns for 46.  Sorting a few thousand entries

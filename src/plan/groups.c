@@ -70,7 +70,7 @@
  * less work_mem than TIED_MEMORY: of a type without collation, whose values take few bytes.
  */
 #define SPILLED_TIED	64.0
-#define ROWS_OF_TIED	4.0
+#define ROWS_OF_TIED	3.0
 #define TIED_MEMORY		((Size) 4 * 1024 * 1024)
 
 /*
@@ -358,13 +358,16 @@ one_tells_all(PlannerInfo *root, List *columns, double values)
 	return rows > 0 && values >= NEARLY_ALL * rows;
 }
 
-/* Are the values of an expression wider than a prefix, on average? */
+/* Are the values of an expression keys that are wider than a prefix, on average, and have no other codes? */
 static bool
 is_wide(PlannerInfo *root, Node *expr)
 {
 	VariableStatData data;
 	int32		width;
+	Oid			type = getBaseType(exprType(expr));
 
+	if (type != UUIDOID && type != BYTEAOID && type != TEXTOID && type != VARCHAROID)
+		return false;
 	examine_variable(root, strip_implicit_coercions(expr), 0, &data);
 	width = HeapTupleIsValid(data.statsTuple) ? ((Form_pg_statistic) GETSTRUCT(data.statsTuple))->stawidth :
 		get_typavgwidth(exprType(expr), exprTypmod(expr));
@@ -430,7 +433,7 @@ ws_hashed_for_less(PlannerInfo *root)
 		return false;			/* core charges a table in memory, and rightly */
 	several = list_length(columns) > 1 && !one_tells_all(root, columns, least);
 	return least * least_bytes <= memory ||
-		(!several && beats_ties(root, linitial(columns), least, least_bytes, memory)) ||
+		(list_length(columns) == 1 && beats_ties(root, linitial(columns), least, least_bytes, memory)) ||
 		(work_mem * (Size) 1024 < WS_HELPER_MEMORY &&
 		 least * least_bytes <= (several ? SPILLED_MORE : SPILLED_ONE) * memory &&
 		 least * (several ? ROWS_OF_MORE : ROWS_OF_ONE) <= most_rows(root));

@@ -7,55 +7,93 @@
  * next to nothing, and is wrong if few of them pass what is between (HAVING, a join).  By an index in random
  * order most of the table is read then.
  *
- * So a path without WiscSorts goes if another one, as good in its order, costs less with core's sorts in the
- * place of its WiscSorts.
+ * So a path without WiscSorts goes if another one, as good in its order, costs less even with core's sorts in
+ * the place of its WiscSorts.  Core would not have had all of these plans: it sorts below few joins.
  *-------------------------------------------------------------------------
  */
 #include "plan/plan.h"
 
 #include "compat.h"
+#include "miscadmin.h"
+#include "optimizer/cost.h"
 #include "optimizer/paths.h"
 
 /* What core's planner takes for a difference of costs. */
 #define FUZZ	1.01
 
-/* The one input of a path that has one, or NULL. */
-static Path *
-input_of(const Path *path)
+/* What core's sort of the rows of a WiscSort would cost more, if so. */
+static Cost
+saved_here(const Path *path)
+{
+	const SortPath *sort = linitial_node(SortPath, ((const CustomPath *) path)->custom_paths);
+	Path		core = {.type = T_Path};
+
+	/* of whole rows, even where these stay in their table, and the sort's input has their TIDs and keys */
+	ws_cost_core_sort(&core, sort->subpath, path->rows, path->pathtarget->width);
+	return Max(0, core.total_cost - path->total_cost);
+}
+
+/* The inputs of a path. */
+static List *
+inputs_of(const Path *path)
 {
 	Path	  **input;
+	List	   *inputs = NIL;
 
 	switch (nodeTag(path))
 	{
+		case T_MergePath:
+		case T_NestPath:
+		case T_HashPath:
+			return list_make2(((const JoinPath *) path)->outerjoinpath,
+							  ((const JoinPath *) path)->innerjoinpath);
+		case T_AppendPath:
+			return ((const AppendPath *) path)->subpaths;
+		case T_MergeAppendPath:
+			return ((const MergeAppendPath *) path)->subpaths;
+		case T_SetOpPath:
+			for (int i = 0; i < WS_SETOP_INPUTS; i++)
+				inputs = lappend(inputs, *ws_setop_input((SetOpPath *) path, i));
+			return inputs;
+		case T_RecursiveUnionPath:
+			return list_make2(((const RecursiveUnionPath *) path)->leftpath,
+							  ((const RecursiveUnionPath *) path)->rightpath);
+		case T_CustomPath:
+			return ws_is_wiscsort(path) ?
+				list_make1(linitial_node(SortPath, ((const CustomPath *) path)->custom_paths)->subpath) : NIL;
 		case T_ProjectionPath:
-			return ((const ProjectionPath *) path)->subpath;
+			return list_make1(((const ProjectionPath *) path)->subpath);
 		case T_ProjectSetPath:
-			return ((const ProjectSetPath *) path)->subpath;
+			return list_make1(((const ProjectSetPath *) path)->subpath);
 		case T_SubqueryScanPath:
-			return ((const SubqueryScanPath *) path)->subpath;
+			return list_make1(((const SubqueryScanPath *) path)->subpath);
 		case T_SortPath:
-			return ((const SortPath *) path)->subpath;
+			return list_make1(((const SortPath *) path)->subpath);
 		case T_IncrementalSortPath:
-			return ((const IncrementalSortPath *) path)->spath.subpath;
+			return list_make1(((const IncrementalSortPath *) path)->spath.subpath);
 		case T_GroupPath:
-			return ((const GroupPath *) path)->subpath;
+			return list_make1(((const GroupPath *) path)->subpath);
 		case T_AggPath:
-			return ((const AggPath *) path)->subpath;
+			return list_make1(((const AggPath *) path)->subpath);
 		case T_GroupingSetsPath:
-			return ((const GroupingSetsPath *) path)->subpath;
+			return list_make1(((const GroupingSetsPath *) path)->subpath);
 		case T_WindowAggPath:
-			return ((const WindowAggPath *) path)->subpath;
+			return list_make1(((const WindowAggPath *) path)->subpath);
 		case T_MaterialPath:
-			return ((const MaterialPath *) path)->subpath;
+			return list_make1(((const MaterialPath *) path)->subpath);
 		case T_MemoizePath:
-			return ((const MemoizePath *) path)->subpath;
+			return list_make1(((const MemoizePath *) path)->subpath);
 		case T_GatherPath:
-			return ((const GatherPath *) path)->subpath;
+			return list_make1(((const GatherPath *) path)->subpath);
 		case T_GatherMergePath:
-			return ((const GatherMergePath *) path)->subpath;
+			return list_make1(((const GatherMergePath *) path)->subpath);
+		case T_LimitPath:
+			return list_make1(((const LimitPath *) path)->subpath);
+		case T_LockRowsPath:
+			return list_make1(((const LockRowsPath *) path)->subpath);
 		default:
 			input = ws_unique_input((Path *) path);
-			return input != NULL ? *input : NULL;
+			return input != NULL ? list_make1(*input) : NIL;
 	}
 }
 
@@ -63,36 +101,17 @@ input_of(const Path *path)
 static Cost
 saved(const Path *path, bool *any)
 {
-	const List *members = NIL;
 	Cost		cost = 0;
 	ListCell   *lc;
 
-	for (; path != NULL; path = input_of(path))
-		switch (nodeTag(path))
-		{
-			case T_CustomPath:
-				if (!ws_is_wiscsort(path))
-					return cost;
-				*any = true;
-				cost -= path->total_cost;
-				path = linitial(((const CustomPath *) path)->custom_paths);
-				cost += path->total_cost;
-				break;
-			case T_MergePath:
-			case T_NestPath:
-			case T_HashPath:
-				return cost + saved(((const JoinPath *) path)->outerjoinpath, any) +
-					saved(((const JoinPath *) path)->innerjoinpath, any);
-			case T_AppendPath:
-			case T_MergeAppendPath:
-				members = IsA(path, AppendPath) ? ((const AppendPath *) path)->subpaths :
-					((const MergeAppendPath *) path)->subpaths;
-				foreach(lc, members)
-					cost += saved(lfirst(lc), any);
-				return cost;
-			default:
-				break;
-		}
+	check_stack_depth();
+	if (ws_is_wiscsort(path))
+	{
+		*any = true;
+		cost = saved_here(path);
+	}
+	foreach(lc, inputs_of(path))
+		cost += saved(lfirst(lc), any);
 	return cost;
 }
 

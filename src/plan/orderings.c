@@ -258,10 +258,10 @@ ends_early(PlannerInfo *root, const RelOptInfo *rel)
 /*
  * May it pay to sort `rel` by the ordering of the whole query below joins, where nothing ends early?  Only a
  * merge join by the same key keeps the order at no cost.  A nested loop does, too, but its look-up takes more
- * than twice as long as that of a hash join, which its cost does not say: there joins must make so wide rows,
- * or so many, that sorting them afterwards takes long, or leave no choice.  Of many, a hash table that makes
- * groups sorts none.  How many they make must not be a guess: if they make few, looking these up by an index
- * takes nothing beside sorting a table (docs/decisions/30-cost-model.md).
+ * than twice as long as that of a hash join, which its cost does not say: there joins must make so wide rows
+ * that sorting them afterwards takes long, or leave no choice.  How many they make must not be a guess: if
+ * they make few, looking these up by an index takes nothing beside sorting a table
+ * (docs/decisions/30-cost-model.md).
  */
 static bool
 pays_below_joins(PlannerInfo *root, const RelOptInfo *rel, List *pathkeys, List *classes)

@@ -134,20 +134,21 @@ ws_better_index(PlannerInfo *root, List *paths, const Path *sort)
 /*
  * The cost of the cheapest way that core has to sort the rows of `input`, which `sort` does in one process,
  * if all rows are asked for (`wanted` is 0): of a WiscSort in its place, that is, so Gather Merge counts with
- * GATHERED_SHARE.  Only over scans: what joins gain by workers is more than the sort.  Nor where a hash table
- * may make groups: nobody has said that the share is right beside one.
+ * GATHERED_SHARE.  Only over scans: what joins gain by workers is more than the sort.  Not for groups that a
+ * hash table may make: beside one the share is too little.
  */
 Cost
 ws_rival_cost(PlannerInfo *root, const Path *input, List *pathkeys, const Path *sort, double wanted)
 {
 	RelOptInfo *rel = input->parent;
+	List	   *grouping = root->parse->groupClause != NIL ? root->group_pathkeys : root->distinct_pathkeys;
 	Path	   *scan = NULL;
 	Path	   *path;
 	double		rows;
 	ListCell   *lc;
 
 	if (wanted > 0 || input->parallel_workers > 0 || !IS_SIMPLE_REL(rel) || !enable_gathermerge ||
-		ws_can_hash_groups(root) ||
+		(ws_can_hash_groups(root) && pathkeys_contained_in(grouping, pathkeys)) ||
 		!ws_ordering_computable(root, rel, pathkeys, true))
 		return sort->total_cost;
 	/* the cheapest comes first */

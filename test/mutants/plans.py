@@ -47,7 +47,8 @@ fault('a subquery hands on all that begins early', FILE, 'if (late)', 'if (false
 fault('a subquery hands on nothing that begins early', FILE,
       'late |= path->total_cost > FUZZ * (other->total_cost + saved(other, &sorts)) &&',
       'late |= path->total_cost > FUZZ * other->total_cost &&', 'sql:plans')
-fault('sorts of workers have a say beside hash tables', 'plan/rivals.c', 'ws_can_hash_groups(root) ||', '', 't:parallel/parallel')
+fault('sorts of workers have a say beside hash tables', 'plan/rivals.c', '(ws_can_hash_groups(root) && pathkeys_contained_in(grouping, pathkeys)) ||',
+      '', 't:parallel/parallel')
 fault('arrays told as numbers', 'plan/compared.c',
       '(is_partly_told(root, pathkey) &&', '(false &&', 'sql:plans')
 fault('pages of the heap given back', 'os/memory.c', 'block = malloc(Min(bytes, LARGEST_KEPT));', 'block = NULL;',

@@ -86,4 +86,24 @@ SELECT wtest.compare_as_set('SELECT id FROM wtest.ranged ORDER BY wide, small, i
 SELECT bool_or(line ~ 'Gather Merge') AS gather_merge
   FROM wtest.plan('SELECT array_agg(s::text) FROM (SELECT id FROM wtest.ranged ORDER BY wide, small, id) s') line;
 
-DROP TABLE wtest.ranged, wtest.within;
+-- Keys of other columns that fit their prefixes, until rows come late whose keys go on behind: texts, numbers, codes.
+SET wiscsort.debug_force = on;
+SET max_parallel_workers_per_gather = 0;
+CREATE TABLE wtest.fits AS
+SELECT i AS id, left(md5((i % 700)::text), 3) COLLATE "C" AS c, (i % 900 / 4.0)::numeric AS n, ARRAY[i % 7] AS a, repeat('p', i % 40) AS pad
+  FROM generate_series(1, 20000) i;
+ALTER TABLE wtest.fits ALTER id SET NOT NULL;
+CREATE TABLE wtest.goes_on (LIKE wtest.fits);
+INSERT INTO wtest.goes_on SELECT * FROM wtest.fits;
+INSERT INTO wtest.goes_on
+SELECT 20000 + i, 'ffffffffffff' || lpad((500 - i)::text, 4, '0'), 1 + (500 - i) * 1e-28, ARRAY[3, 500 - i], 'late' FROM generate_series(1, 400) i;
+SELECT r, k, wtest.compare(format('SELECT * FROM wtest.%s ORDER BY %s, id', r, k)) AS answer
+  FROM unnest(ARRAY['fits', 'goes_on']) r, unnest(ARRAY['c', 'c DESC', 'n', 'n DESC NULLS LAST', 'a', 'a DESC']) k ORDER BY r, k;
+SELECT store, work_mem, k, wtest.compare_as_set(format('SELECT * FROM wtest.goes_on ORDER BY %s, id', k)) AS answer
+  FROM (VALUES ('spool', '256kB'), ('heap', '64kB'), ('inline', '64kB'), ('inline', '512kB')) s(store, work_mem),
+       unnest(ARRAY['c', 'n', 'a']) k,
+       LATERAL (SELECT set_config('wiscsort.record_store', store, false), set_config('work_mem', work_mem, false) OFFSET 0) x
+ ORDER BY store, work_mem, k;
+RESET wiscsort.record_store;
+
+DROP TABLE wtest.ranged, wtest.within, wtest.fits, wtest.goes_on;
