@@ -116,7 +116,7 @@ ranged_prefix(WsKeySpec *spec, const Datum *values, const bool *isnull)
 		return prefix << left;
 	if (left == 0)
 	{
-		note_cut(spec, WS_KEY_UNBOUNDED, WS_PREFIX_BYTES);
+		spec->cut = true;
 		return prefix;
 	}
 	note_cut(spec, ws_key_bytes_behind(spec, r->ncols, 0, values, isnull, WS_PREFIX_BYTES, window),

@@ -358,7 +358,7 @@ one_tells_all(PlannerInfo *root, List *columns, double values)
 	return rows > 0 && values >= NEARLY_ALL * rows;
 }
 
-/* Are the values of an expression keys that are wider than a prefix, on average, and have no other codes? */
+/* Are the values of an expression wider than a prefix, on average, and of a type whose keys are as wide? */
 static bool
 is_wide(PlannerInfo *root, Node *expr)
 {

@@ -122,28 +122,36 @@ saved(const Path *path, bool *any)
 void
 ws_drop_late_paths(const PlannerInfo *root, RelOptInfo *final_rel)
 {
-	ListCell   *lc,
-			   *lc2;
+	List	   *paths = list_copy(final_rel->pathlist);
+	int			n = list_length(paths);
+	Cost	   *core;			/* of each, if core sorted */
+	bool	   *sorts;			/* has it a WiscSort? */
 
 	/* core itself looks for early ends if not all rows are wanted */
-	if (root->parent_root == NULL || root->tuple_fraction > 0)
+	if (n < 2 || root->parent_root == NULL || root->tuple_fraction > 0)
 		return;
-	foreach(lc, final_rel->pathlist)
+	core = palloc(n * sizeof(Cost));
+	sorts = palloc0(n * sizeof(bool));
+	for (int i = 0; i < n; i++)
 	{
-		const Path *path = lfirst(lc);
-		bool		sorts = false;
+		const Path *path = list_nth(paths, i);
+
+		core[i] = path->total_cost + saved(path, &sorts[i]);
+	}
+	for (int i = 0; i < n; i++)
+	{
+		Path	   *path = list_nth(paths, i);
 		bool		late = false;
 
-		(void) saved(path, &sorts);
-		foreach(lc2, sorts ? NIL : final_rel->pathlist)
+		for (int j = 0; j < n && !sorts[i] && !late; j++)
 		{
-			const Path *other = lfirst(lc2);
+			const Path *other = list_nth(paths, j);
 
-			late |= path->total_cost > FUZZ * (other->total_cost + saved(other, &sorts)) &&
+			late = path->total_cost > FUZZ * core[j] &&
 				pathkeys_contained_in(path->pathkeys, other->pathkeys) &&
 				other->parallel_safe >= path->parallel_safe && !ws_more_disabled(other, path);
 		}
 		if (late)
-			final_rel->pathlist = foreach_delete_current(final_rel->pathlist, lc);
+			final_rel->pathlist = list_delete_ptr(final_rel->pathlist, path);
 	}
 }

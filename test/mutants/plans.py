@@ -45,8 +45,8 @@ fault('hash tables write all rows', FILE, '(work_mem * (Size) 1024 < WS_HELPER_M
 FILE = 'plan/handed.c'
 fault('a subquery hands on all that begins early', FILE, 'if (late)', 'if (false)', 'sql:plans')
 fault('a subquery hands on nothing that begins early', FILE,
-      'late |= path->total_cost > FUZZ * (other->total_cost + saved(other, &sorts)) &&',
-      'late |= path->total_cost > FUZZ * other->total_cost &&', 'sql:plans')
+      'core[i] = path->total_cost + saved(path, &sorts[i]);',
+      'core[i] = path->total_cost + 0 * saved(path, &sorts[i]);', 'sql:plans')
 fault('sorts of workers have a say beside hash tables', 'plan/rivals.c', '(ws_can_hash_groups(root) && pathkeys_contained_in(grouping, pathkeys)) ||',
       '', 't:parallel/parallel')
 fault('arrays told as numbers', 'plan/compared.c',
