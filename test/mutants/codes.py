@@ -127,7 +127,7 @@ fault('codes are not said to be cut', FILE, 'spec->cut = true;\nreturn prefix <<
 fault('bytes are not said to be cut', FILE, 'spec->cut |= n > told;', '{}', 'unit:test_key')
 fault('learning leaves prefixes cut', 'key/sample.c', 'l->spec->cut = false;', '{}', 'unit:test_dictionary')
 FILE = 'key/normalize.c'
-fault('columns behind the prefix are in it', FILE,
+fault('columns that are not looked at are not there', FILE,
       'return guessed ? WS_KEY_UNBOUNDED : w->pos + (i < spec->ncols);',
       'return guessed ? WS_KEY_UNBOUNDED : w->pos;', 'unit:test_key')
 fault('gap goes on', FILE, 'if (ws_code_is_exact(code))\nreturn true;', 'return true;',

@@ -681,11 +681,12 @@ ANALYZE wtest.contact;
 SELECT bool_or(line ~ 'WiscSort') FROM wtest.plan('SELECT company, rating, active, count(*), max(last), min(last) FROM wtest.contact GROUP BY 1, 2, 3') line;
 -- Values wider than a prefix, of which many are equal: a sort reads them twice, a hash table writes few bytes of each.
 SET work_mem = '256kB';
-CREATE TABLE wtest.wide_groups AS SELECT md5((i % 20000)::text)::uuid AS u, decode(md5((i % 20000)::text), 'hex') AS b, (i % 20000)::int8 AS k FROM generate_series(1, 100000) i;
+CREATE TABLE wtest.wide_groups AS SELECT md5((i % 20000)::text)::uuid AS u, decode(md5((i % 20000)::text), 'hex') AS b, (i % 20000)::int8 AS k, left(md5((i % 20000)::text), 6) AS t FROM generate_series(1, 100000) i;
 ANALYZE wtest.wide_groups;
 SELECT bool_or(line ~ 'WiscSort') FROM wtest.plan('SELECT DISTINCT u FROM wtest.wide_groups') line;
 SELECT bool_or(line ~ 'WiscSort') FROM wtest.plan('SELECT b, count(*) FROM wtest.wide_groups GROUP BY b') line;
 SELECT bool_or(line ~ 'WiscSort') FROM wtest.plan('SELECT DISTINCT k FROM wtest.wide_groups') line;
+SELECT bool_or(line ~ 'WiscSort') FROM wtest.plan('SELECT DISTINCT t COLLATE "C" FROM wtest.wide_groups') line;
 -- A subquery of which all rows are wanted hands on no path that core would not have kept, by an index in random order.
 SET work_mem = '512kB';
 CREATE TABLE wtest.sold AS SELECT i AS id, 1 + abs(hashint4(i)) % 5000 AS cust, 1 + abs(hashint4(i + 1)) % 200 AS prod, i / 100 AS day, abs(hashint4(i + 2)) % 10000 AS amt, repeat('x', 60) AS pad FROM generate_series(1, 60000) i;
@@ -695,5 +696,15 @@ CREATE INDEX ON wtest.taken_back (cust, day);
 CREATE TABLE wtest.day AS SELECT i AS day, i / 60 AS period FROM generate_series(0, 600) i;
 ALTER TABLE wtest.day ADD PRIMARY KEY (day);
 ANALYZE wtest.sold, wtest.taken_back, wtest.day;
-SELECT bool_or(line ~ 'Index Scan') FROM wtest.plan('SELECT * FROM (SELECT s.cust, s.prod, sum(amt) AS t FROM wtest.sold s LEFT JOIN wtest.taken_back r ON r.cust = s.cust AND r.id = s.id JOIN wtest.day d ON d.day = s.day WHERE period = 1 AND r.id IS NULL GROUP BY 1, 2) s WHERE t > 250 ORDER BY cust, prod LIMIT 100') line;
-DROP TABLE wtest.wide_groups, wtest.sold, wtest.taken_back, wtest.day;
+SELECT bool_or(line ~ 'Incremental Sort') FROM wtest.plan('SELECT * FROM (SELECT s.cust, s.prod, sum(amt) AS t FROM wtest.sold s LEFT JOIN wtest.taken_back r ON r.cust = s.cust AND r.id = s.id JOIN wtest.day d ON d.day = s.day WHERE period = 1 AND r.id IS NULL GROUP BY 1, 2) s WHERE t > 250 ORDER BY cust, prod LIMIT 100') line;
+-- But it does what core would have kept beside its own sort: a merge join ends after the first rows of the index.
+CREATE TABLE wtest.shuffled AS SELECT i AS id, abs(hashint4(i)) % 60000 AS k, repeat('x', 60) AS pad FROM generate_series(1, 60000) i;
+CREATE INDEX ON wtest.shuffled (k);
+CREATE TABLE wtest.lowest AS SELECT i AS k FROM generate_series(1, 100) i;
+ANALYZE wtest.shuffled, wtest.lowest;
+SET enable_hashjoin = off;
+SET enable_nestloop = off;
+SELECT bool_or(line ~ 'WiscSort') FROM wtest.plan('SELECT * FROM (SELECT * FROM wtest.shuffled ORDER BY k OFFSET 0) s JOIN wtest.lowest USING (k)') line;
+RESET enable_hashjoin;
+RESET enable_nestloop;
+DROP TABLE wtest.wide_groups, wtest.sold, wtest.taken_back, wtest.day, wtest.shuffled, wtest.lowest;
