@@ -689,6 +689,7 @@ SELECT bool_or(line ~ 'WiscSort') FROM wtest.plan('SELECT DISTINCT k FROM wtest.
 SELECT bool_or(line ~ 'WiscSort') FROM wtest.plan('SELECT DISTINCT t COLLATE "C" FROM wtest.wide_groups') line;
 -- A subquery of which all rows are wanted hands on no path that core would not have kept, by an index in random order.
 SET work_mem = '512kB';
+SET wiscsort.threshold = 0;
 CREATE TABLE wtest.sold AS SELECT i AS id, 1 + abs(hashint4(i)) % 5000 AS cust, 1 + abs(hashint4(i + 1)) % 200 AS prod, i / 100 AS day, abs(hashint4(i + 2)) % 10000 AS amt, repeat('x', 60) AS pad FROM generate_series(1, 60000) i;
 CREATE INDEX ON wtest.sold (cust, day);
 CREATE TABLE wtest.taken_back AS SELECT id, cust, day FROM wtest.sold WHERE id % 10 = 0;
