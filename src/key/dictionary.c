@@ -43,6 +43,8 @@
 #define VALUES_CHUNK			1024	/* bytes of values that are allocated at a time */
 #define TABLE_BYTES		(sizeof(Known) + 3 * sizeof(uint32))	/* of each value that there is room for */
 
+#define MOST_REMEMBERED	128		/* bytes of a value that got the code of a gap */
+
 /* Values may be added as long as there are no more than this, or than rows that had one of them again. */
 #define ADDED_FREELY	64
 
@@ -59,6 +61,15 @@ typedef struct Known
 	uint32		length;			/* of its bytes */
 	bool		gap_used;		/* the code of the gap behind it has been given away */
 } Known;
+
+/* A value that has the code of a gap, and will have no other: rows that follow often have the same. */
+typedef struct Stranger
+{
+	uint32		hash;
+	uint32		code;
+	Size		length;			/* 0: there is none */
+	char		bytes[MOST_REMEMBERED];
+} Stranger;
 
 struct WsDictionary
 {
@@ -82,7 +93,8 @@ struct WsDictionary
 	int			learnt;			/* values from the first rows */
 	uint32		last;			/* number of the value that was added last */
 	uint64		recurred;		/* rows with values added since */
-	WsHint		hint;			/* of the last value that got the code of a gap */
+	Stranger	stranger;		/* the last value that got the code of a gap, */
+	WsHint		hint;			/* and its hint */
 	bool		gap_used;		/* as in Known: before the first */
 };
 
@@ -504,11 +516,27 @@ code_of_new(WsDictionary *d, Datum value, const char *bytes, Size length, uint32
 	}
 	if (equal)
 		return code;
+	code = (i > 0 ? known(d, i - 1)->code : 0) + 1;
 	*gap_used = true;
+	d->stranger.length = 0;
+	if (length <= MOST_REMEMBERED)
+	{
+		d->stranger.hash = hash;
+		d->stranger.code = code;
+		d->stranger.length = length;
+		memcpy(d->stranger.bytes, bytes, length);
+	}
 	d->hint.bits = hint;
 	d->hint.passed = bytes_in_common(i > 0 ? known(d, i - 1)->hint : 0,
 									 i < d->nordered ? known(d, i)->hint : PG_UINT64_MAX);
-	return (i > 0 ? known(d, i - 1)->code : 0) + 1;
+	return code;
+}
+
+static inline bool
+is_last_stranger(const WsDictionary *d, const char *bytes, Size length, uint32 hash)
+{
+	return length > 0 && d->stranger.length == length && d->stranger.hash == hash &&
+		memcmp(d->stranger.bytes, bytes, length) == 0;
 }
 
 /*
@@ -531,6 +559,8 @@ ws_dictionary_code(WsDictionary *d, Datum original)
 		d->recurred += number >= d->learnt;
 		code = d->values[number].code;
 	}
+	else if (is_last_stranger(d, bytes, length, hash))
+		code = d->stranger.code;
 	else
 		code = code_of_new(d, value, bytes, length, hash);
 	put_away(value, original);

@@ -186,18 +186,31 @@ ws_foretold_few(const WsLearning *l, int column)
 	return ask(l, column, &of) && of.frequent.distinct > 0 && of.frequent.distinct <= FEW;
 }
 
-/*
- * Will a dictionary have room for all values of a column, of which the first rows have `seen`?  Where
- * statistics do not say how many there are, or say less than that, twice as many may come.
- */
-bool
-ws_foretold_fit(const WsLearning *l, int column, int seen, int room)
+/* What statistics say of how many values a column has; 0 if nothing, or less than the first rows show. */
+static double
+distinct_foretold(const WsLearning *l, int column, int seen)
 {
 	Column		of;
 
-	if (ask(l, column, &of) && of.frequent.distinct >= seen)
-		return of.frequent.distinct <= room;
-	return seen <= room / 2;
+	return ask(l, column, &of) && of.frequent.distinct >= seen ? of.frequent.distinct : 0;
+}
+
+/* Do statistics say that a dictionary has room for all values of a column, of which the first rows have some? */
+bool
+ws_foretold_to_fit(const WsLearning *l, int column, int seen, int room)
+{
+	double		distinct = distinct_foretold(l, column, seen);
+
+	return distinct > 0 && distinct <= room;
+}
+
+/* The same; where statistics do not say it, twice as many values may come as the first rows have. */
+bool
+ws_foretold_fit(const WsLearning *l, int column, int seen, int room)
+{
+	double		distinct = distinct_foretold(l, column, seen);
+
+	return distinct > 0 ? distinct <= room : seen <= room / 2;
 }
 
 /*

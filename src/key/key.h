@@ -106,6 +106,7 @@ typedef struct WsKeySpec
 	struct WsRanges *ranges;	/* codes of the first columns, of which prefixes are then; or NULL */
 	bool		lettered;		/* there are columns of WS_ENC_LETTERS */
 	int			doubts;			/* times that one of these has become strange */
+	struct WsMemo *memo;		/* of the first column of the row before, or NULL */
 	SortSupport compare;		/* ncols full comparators */
 } WsKeySpec;
 

@@ -82,15 +82,18 @@ make_keys(WsChore *chore)
 	Block	   *b = (Block *) chore;
 	const WsKeyColumn *col = b->owner->col;
 	const char *text = b->texts;
+	uint64		key = 0;
 
 	for (int i = 0; i < b->rows; i++)
 	{
-		uint64		key = 0;
+		Size		n = b->length[i];
 
-		if (!ws_icu_key(col->icu, text, b->length[i], &key))
+		/* tables are often in the order of a text: then it is the one before */
+		if ((i == 0 || n != b->length[i - 1] || memcmp(text, text - n, n) != 0) &&
+			!ws_icu_key(col->icu, text, n, &key))
 			b->failed = true;
 		complete(col, b->entry[i], key);
-		text += b->length[i];
+		text += n;
 	}
 }
 

@@ -132,13 +132,19 @@ has_many(const WsDictionary *d, Size rows, double share)
 	return ws_dictionary_values(d) > rows * share;
 }
 
-/* Has it so many values that only `early` of them came in the first half of the rows? */
+/*
+ * Do so many of a column's values only come in the second half of the first rows that others will come, and
+ * do statistics not say that there is room for all of these?
+ */
 static bool
-come_late(const WsDictionary *d, int early)
+come_late(const WsLearning *l, int column)
 {
+	const WsDictionary *d = l->spec->cols[column].dictionary;
 	int			values = ws_dictionary_values(d);
+	int			late = l->late[column];
 
-	return values - early > FEW_LATE && values - early > values * LATE_SHARE;
+	return late > FEW_LATE && late > values * LATE_SHARE &&
+		!ws_foretold_to_fit(l, column, values, ws_dictionary_most(d));
 }
 
 /* Frees the alphabet of a column, which those behind it of the same collation may share. */
@@ -165,6 +171,9 @@ ws_key_forget(WsKeySpec *spec)
 	if (spec->ranges != NULL)
 		pfree(spec->ranges);
 	spec->ranges = NULL;
+	if (spec->memo != NULL)
+		pfree(spec->memo);
+	spec->memo = NULL;
 	for (int c = 0; c < spec->ncols; c++)
 	{
 		if (spec->cols[c].dictionary != NULL)
@@ -223,8 +232,11 @@ keep_beginning(WsKeyColumn *col, MemoryContext context)
 
 /* Collects the values of all columns; those that have too many lose their dictionary. */
 static void
-collect(WsKeySpec *spec, const WsKeyRows *rows, const WsEntry *entries, Size n)
+collect(WsLearning *l)
 {
+	WsKeySpec  *spec = l->spec;
+	const WsKeyRows *rows = l->rows;
+	Size		n = l->n;
 	WsGuess    *found = palloc(spec->ncols * sizeof(WsGuess));
 	WsKeySlot  *slot = rows->make_slot(rows->store);
 	Size	   *seen = palloc0(spec->ncols * sizeof(Size));
@@ -234,7 +246,7 @@ collect(WsKeySpec *spec, const WsKeyRows *rows, const WsEntry *entries, Size n)
 	for (Size i = 0; i < n && (left > 0 || i < FIRST_LOOK); i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		rows->fetch(rows->store, ws_entry_pointer(entries[i]), slot);
+		rows->fetch(rows->store, ws_entry_pointer(l->entries[i]), slot);
 		left = 0;
 		for (int c = 0; c < spec->ncols; c++)
 		{
@@ -255,11 +267,15 @@ collect(WsKeySpec *spec, const WsKeyRows *rows, const WsEntry *entries, Size n)
 				drop(col);
 		}
 	}
+	l->late = palloc(spec->ncols * sizeof(int));
 	for (int c = 0; c < spec->ncols; c++)
-		if (spec->cols[c].dictionary != NULL &&
-			(seen[c] == 0 || has_many(spec->cols[c].dictionary, seen[c], WS_LEARN_DISTINCT) ||
-			 come_late(spec->cols[c].dictionary, early[c])))
+	{
+		const WsDictionary *d = spec->cols[c].dictionary;
+
+		l->late[c] = d != NULL ? ws_dictionary_values(d) - early[c] : 0;
+		if (d != NULL && (seen[c] == 0 || has_many(d, seen[c], WS_LEARN_DISTINCT) || come_late(l, c)))
 			drop(&spec->cols[c]);
+	}
 }
 
 /* Drops codes of texts of which so many may not be in the dictionary that ICU or strxfrm takes less work. */
@@ -376,7 +392,7 @@ ws_key_learn(WsLearning *l)
 															most / columns);
 	MemoryContextSwitchTo(work);
 	if (columns > 0)
-		collect(spec, l->rows, l->entries, l->n);
+		collect(l);
 	for (int c = 0; c < spec->ncols; c++)
 		keep_beginning(&spec->cols[c], context);
 	ws_learn_letters(l, true);
@@ -416,6 +432,9 @@ ws_key_learn(WsLearning *l)
 			bytes += ws_learn_first_bytes(l);
 	}
 	l->rows = rows;
+	MemoryContextSwitchTo(context);
+	spec->memo = ws_memo_create(spec);
+	MemoryContextSwitchTo(work);
 	ws_learn_all_entries(l);
 	MemoryContextSwitchTo(context);
 	MemoryContextDelete(work);

@@ -44,6 +44,7 @@ typedef struct WsLearning
 	bool		vectorised;
 	/* set by ws_key_learn */
 	bool		imagined;		/* rows have values that only statistics know */
+	int		   *late;			/* by column, values that only the second half of the rows has shown */
 	MemoryContext context;		/* of what is learnt */
 	WsEntry    *sample;			/* some of the entries */
 	Size		sampled;
@@ -82,6 +83,7 @@ extern Size ws_learn_text(const WsLearning *l);
 /* ---- foretold.c: values that the first rows do not show ---- */
 extern void ws_learn_foretold(WsLearning *l);
 extern bool ws_foretold_few(const WsLearning *l, int column);
+extern bool ws_foretold_to_fit(const WsLearning *l, int column, int seen, int room);
 extern bool ws_foretold_fit(const WsLearning *l, int column, int seen, int room);
 
 #endif							/* WS_LEARNING_H */

@@ -45,6 +45,9 @@ typedef struct Lettered
 /* So many values are few, whatever statistics say: the rows of a sort may have no others. */
 #define LEAST_DOUBTFUL	64
 
+/* Unless one in so many of the values has only come in the second half of the first rows: more will come. */
+#define LATE_ONE_IN		3
+
 /*
  * Is a column to do without its codes if it can, because the dictionary has no room for all of its values?
  * It takes comparisons to find the place of one that is not in it, and again when ties with that are settled.
@@ -53,9 +56,10 @@ bool
 ws_has_doubtful_codes(const WsLearning *l, int column)
 {
 	const WsDictionary *d = l->spec->cols[column].dictionary;
+	int			values = d != NULL ? ws_dictionary_values(d) : 0;
 
-	return d != NULL && !l->all && ws_dictionary_values(d) > LEAST_DOUBTFUL &&
-		!ws_foretold_fit(l, column, ws_dictionary_values(d), ws_dictionary_most(d));
+	return values > 1 && !l->all && (values > LEAST_DOUBTFUL || l->late[column] * LATE_ONE_IN >= values) &&
+		!ws_foretold_fit(l, column, values, ws_dictionary_most(d));
 }
 
 /* Finds what letters tell of the n columns that have a table.  One look at each row for all of them. */

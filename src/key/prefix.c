@@ -176,6 +176,15 @@ ws_key_look(const WsKeySpec *spec, const Datum *values, const bool *isnull)
 	look_from(spec, 0, values, isnull);
 }
 
+/* The first n bytes of a row's key, and how many there are, as ws_key_bytes_behind has it. */
+static inline Size
+row_bytes(const WsKeySpec *spec, const Datum *values, const bool *isnull, Size n, uint8 *out)
+{
+	if (spec->memo != NULL)
+		return ws_memo_key_bytes(spec->memo, spec, values, isnull, n, out);
+	return ws_key_bytes_behind(spec, 0, 0, values, isnull, n, out);
+}
+
 static inline WsEntry
 row_entry(WsKeySpec *spec, const Datum *values, const bool *isnull, uint64 pointer)
 {
@@ -201,14 +210,14 @@ row_entry(WsKeySpec *spec, const Datum *values, const bool *isnull, uint64 point
 		Size		told;
 		ws_uint128	prefix;
 
-		n = ws_key_bytes_behind(spec, 0, 0, values, isnull, reach, key);
+		n = row_bytes(spec, values, isnull, reach, key);
 		prefix = ws_beginnings_prefix(spec->beginnings, key, &told);
 		note_cut(spec, n, told);
 		return ws_entry_make(prefix, pointer);
 	}
 	if (spec->cols[0].encoding == WS_ENC_NUMERIC && likely(!isnull[spec->cols[0].attno - 1]))
 		return ws_entry_make(numeric_prefix(spec, values, isnull), pointer);
-	note_cut(spec, ws_key_prefix_bytes(spec, values, isnull, window), WS_PREFIX_BYTES);
+	note_cut(spec, row_bytes(spec, values, isnull, WS_PREFIX_BYTES, window), WS_PREFIX_BYTES);
 	return ws_key_window_entry(window, pointer);
 }
 

@@ -12,6 +12,8 @@
 #define MOST_OF_KEY		(WS_BEGINNING + sizeof(WsKeyBytes))
 #define FIRST_KEYS		64		/* that tell how long the others are */
 
+#define MUCH_SMALLER	8
+
 /* The entry of the row that another entry is of, with its prefix. */
 static WsEntry
 make_entry(const WsLearning *l, WsEntry entry, WsKeySlot *slot)
@@ -217,6 +219,17 @@ free_beginnings(WsKeySpec *spec)
 }
 
 /*
+ * Is it worth codes that `left` entries of a sample are tied instead of `tied`?  If these are fewer by
+ * WS_LEARN_FEWER, or if groups of them are smaller by MUCH_SMALLER: a row is compared by its prefix with most
+ * others then.
+ */
+static bool
+is_better(const WsLearning *l, Size left, Size tied)
+{
+	return left * WS_LEARN_FEWER <= tied || l->sampled - left >= (l->sampled - tied) * MUCH_SMALLER;
+}
+
+/*
  * Are codes that are made of the first half of the sample good for the second?  If keys repeat by chance, as
  * references to many rows do, or go on with the time, codes are only good for those that they are made of.
  * Leaves entries without the right prefixes.
@@ -235,7 +248,7 @@ hold_for_others(const WsLearning *l)
 	tied = ws_learn_tied(&second);
 	make_beginnings(&first);
 	ws_learn_entries(&second);
-	hold = ws_learn_tied(&second) * WS_LEARN_FEWER <= tied;
+	hold = is_better(&second, ws_learn_tied(&second), tied);
 	free_beginnings(l->spec);
 	return hold;
 }
@@ -258,7 +271,7 @@ code_beginnings(const WsLearning *l, Size *tied)
 		make_beginnings(l);
 		ws_learn_entries(l);
 		left = ws_learn_tied(l);
-		if (left * WS_LEARN_FEWER <= *tied)
+		if (is_better(l, left, *tied))
 		{
 			*tied = left;
 			return ws_beginnings_bytes(l->spec->beginnings);

@@ -151,6 +151,13 @@ ws_letter_at(const uint8 *text, Size n, Size *bytes)
 	return Min((text[0] & 0x1F) << 6 | (text[1] & 0x3F), WS_LETTERS);
 }
 
+/* ---- memo.c: key bytes that a row has in common with the one before ---- */
+typedef struct WsMemo WsMemo;
+
+extern WsMemo *ws_memo_create(const WsKeySpec *spec);
+extern Size ws_memo_key_bytes(WsMemo *memo, const WsKeySpec *spec, const Datum *values, const bool *isnull,
+							  Size n, uint8 *out);
+
 extern WsLettered ws_letters_of(const WsLetterTable *table, const WsKeyColumn *col, Datum value);
 extern Size ws_letters_bytes(const WsKeyColumn *col, Datum value, Size skip, Size wanted, uint8 *out,
 							 bool *plain);

@@ -375,15 +375,27 @@ is_wide(PlannerInfo *root, Node *expr)
 	return width > WS_PREFIX_BYTES;
 }
 
+/* Are the values of an expression such that comparing two of them takes several times as long as hashing? */
+static bool
+is_made_of_values(Node *expr)
+{
+	Oid			type = getBaseType(exprType(expr));
+
+	return type == JSONBOID || type_is_range(type) || type_is_multirange(type) || type_is_rowtype(type);
+}
+
 /*
  * Does a hash table of which some is written take less than a sort, where one column has `least` values, in
- * groups of so many bytes, because a sort compares equal ones by what their prefixes lack?
+ * groups of so many bytes, because a sort compares equal ones, or ones much alike, by what their prefixes
+ * lack?
  */
 static bool
 beats_ties(PlannerInfo *root, Node *expr, double least, double least_bytes, double memory)
 {
 	double		most = OidIsValid(exprCollation(expr)) ? SPILLED_ONE : SPILLED_TIED;
 
+	if (is_made_of_values(expr))
+		return least * least_bytes <= SPILLED_TIED * memory;
 	return work_mem * (Size) 1024 < TIED_MEMORY && least * least_bytes <= most * memory &&
 		least * ROWS_OF_TIED <= most_rows(root) && is_wide(root, expr);
 }

@@ -534,6 +534,12 @@ SET work_mem = '1MB';
 SELECT * FROM wtest.plan('SELECT k, st, count(*) FROM wtest.grown GROUP BY k, st') LIMIT 1;
 SELECT * FROM wtest.plan('SELECT a, count(*) FROM wtest.arrays GROUP BY a') LIMIT 1;
 SELECT * FROM wtest.plan('SELECT a FROM wtest.arrays ORDER BY a') LIMIT 1;
+CREATE TABLE wtest.objects AS SELECT jsonb_build_object('n', hashint4(i) % 1000, 'i', i) AS j, int4range(i, i + 5) AS r, i AS n
+  FROM generate_series(1, 100000) i;
+ANALYZE wtest.objects;
+SELECT * FROM wtest.plan('SELECT DISTINCT j FROM wtest.objects') LIMIT 1;
+SELECT * FROM wtest.plan('SELECT r, count(*) FROM wtest.objects GROUP BY r') LIMIT 1;
+SELECT * FROM wtest.plan('SELECT DISTINCT n FROM wtest.objects') LIMIT 1;
 CREATE TABLE wtest.filled (k int, st text);
 INSERT INTO wtest.filled SELECT i, 'a' FROM generate_series(1, 60000) i;
 VACUUM ANALYZE wtest.filled;

@@ -76,6 +76,12 @@ def codes_of(name):
         equal(rows(cur, query), rows(core, query), name + ': of other values than there are')
         grown(cluster, name, LATIN, '256kB', 100, 20000)
         grown(cluster, name, CYRILLIC, '4MB', 1500, 40000)
+        # if statistics say that all have room, codes it is, and letters if they say that they have none
+        clustered(cluster, name, CYRILLIC, '4MB', 20, 3000, 1)
+        clustered(cluster, name, LATIN, '4MB', 20, 3000, 1)
+        clustered(cluster, name, LATIN, '128kB', 60, 3000, 0)
+        # few in all, as they come
+        clustered(cluster, name, LATIN, '256kB', 10000, 5, 1)
         healthy(cluster, name)
 
 
@@ -102,6 +108,22 @@ def grown(cluster, name, text, work_mem, few, many):
         plan = explain(cur, query, ', ANALYZE, VERBOSE')
         check(common.options.core or ('WiscSort' in plan and learnt(plan) == (not analysed)),
               '%s: %d and %d values: codes only if all may fit (%s)' % (name, few, many, analysed), plan)
+
+
+def clustered(cluster, name, text, work_mem, each, values, coded):
+    """Rows of each value come together: the second half of the first rows has values that the first has not."""
+    settings = dict(work_mem=work_mem, max_parallel_workers_per_gather='0')
+    cur, core = common.session(cluster, **settings), common.core(cluster, **settings)
+    cur.execute('DROP TABLE IF EXISTS clustered')
+    cur.execute('CREATE TABLE clustered AS SELECT (%s) COLLATE "%s" AS k, hashint4(i) AS n'
+                ' FROM (SELECT i, abs(hashint4(i / %d)) %% %d AS j FROM generate_series(1, 150000) i OFFSET 0) s'
+                % (text, name, each, values))
+    cur.execute('ANALYZE clustered')
+    for query in ('SELECT k, n FROM clustered ORDER BY k, n', 'SELECT k, n FROM clustered ORDER BY k DESC, n'):
+        equal(rows(cur, query), rows(core, query), '%s: %d rows of each value together' % (name, each))
+    plan = explain(cur, query, ', ANALYZE, VERBOSE')
+    check(common.options.core or ('WiscSort' in plan and learnt(plan) == coded),
+          '%s: %d rows of each of %d values together, %s: %d columns have codes' % (name, each, values, work_mem, coded), plan)
 
 
 def icu():

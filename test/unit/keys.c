@@ -108,11 +108,13 @@ ws_lowered(Datum value)
 }
 
 /* No column here has an alphabet, letters or a dictionary, and no key has codes of beginnings. */
+#ifndef LETTERS_OF_ITS_OWN
 Size
 ws_letters_bytes(const WsKeyColumn *col, Datum value, Size skip, Size wanted, uint8 *out, bool *plain)
 {
 	exit(1);
 }
+#endif
 
 Size
 ws_letters_end(const uint8 *bytes, Size n, uint8 invert, bool ignores, bool *compared)
@@ -164,6 +166,7 @@ ws_beginnings_expand(const WsBeginnings *b, ws_uint128 prefix, uint8 *key)
 }
 
 #include "../../src/key/normalize.c"
+#include "../../src/key/memo.c"
 #include "../../src/key/prefix.c"
 #include "../../src/key/numeric.c"
 #include "../../src/key/told.c"

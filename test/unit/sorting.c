@@ -25,6 +25,7 @@
 #include "../../src/file/async.c"
 #include "../../src/file/writer.c"
 #include "../../src/key/normalize.c"
+#include "../../src/key/memo.c"
 #include "../../src/key/prefix.c"
 #include "../../src/key/numeric.c"
 #include "../../src/key/told.c"

@@ -75,6 +75,7 @@ static uint32 sorted[MOST_ROWS];
 static SortSupportData ssup;
 static long wrong_order,
 			wrong_again;
+static long in_turn;			/* values of gaps that were looked for twice though nothing came between */
 static int	gaps,
 			known_values;
 static Size bytes,
@@ -130,6 +131,7 @@ codes_of_case(void *arg)
 	ws_dictionary_number(d, c->code_bytes);
 	MemoryContextDelete(MemoryContextSwitchTo(old));
 	compared = wrong_order = wrong_again = gaps = 0;
+	in_turn = 0;
 	for (int i = 0; i < c->rows; i++)
 	{
 		WsHint		hint;
@@ -139,7 +141,11 @@ codes_of_case(void *arg)
 		if (ws_code_is_exact(codes[i]))
 			continue;
 		gaps++;
+		/* asked for again at once, it is known */
+		for_codes = compared;
 		hint = ws_dictionary_hint(d);
+		in_turn += ws_dictionary_code(d, data[i]) != codes[i] || compared != for_codes ||
+			hint.bits != ws_dictionary_hint(d).bits || hint.passed != ws_dictionary_hint(d).passed;
 		if (!c->strings && hint.passed < sizeof(hint.bits))
 			behind[i] = hint.bits << (8 * hint.passed);
 	}
@@ -238,6 +244,8 @@ check_codes(void)
 			CHECK(wrong_order == 0 && wrong_again == 0 && server_left() == NULL,
 				  "%s, hints %d: codes are in order (%ld not), and stay (%ld do not)", c->what, hints,
 				  wrong_order, wrong_again);
+			CHECK(in_turn == 0, "%s, hints %d: a value that comes again at once is known (%ld of %d not)", c->what,
+				  hints, in_turn, gaps);
 			CHECK(bytes <= c->most && taken <= bytes + 16384, "%s: %zu bytes of %zu, really %zu", c->what, bytes,
 				  c->most, taken);
 			if (c->value == few || c->value == one || (c->value == thousands && c->most == 1 << 20))

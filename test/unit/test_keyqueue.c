@@ -19,11 +19,13 @@ typedef struct Job
 	Size		lengths[3];		/* of texts, in turn at random */
 	int			spins;			/* for a key */
 	bool		descending;
+	int			alike;			/* texts that come one behind the other, if they are as long */
 } Job;
 
 static Job	job;
 static long made;				/* keys that the helper was to make */
 static long wrong;
+static long asked;				/* keys that were made, by all threads */
 static WsEntry entries[TEXTS_IN_ALL];
 
 Size
@@ -44,6 +46,7 @@ first_bytes(const char *text)
 bool
 ws_icu_key(const WsIcu *icu, const char *text, Size n, uint64 *key)
 {
+	__atomic_add_fetch(&asked, 1, __ATOMIC_RELAXED);
 	for (volatile int i = 0; i < job.spins; i++)
 		;
 	*key = first_bytes(text);
@@ -60,7 +63,7 @@ ws_icu_failed(void)
 static WsEntry
 with_key(const WsKeyColumn *column, int i)
 {
-	uint64		key = (uint64) i + 1;
+	uint64		key = (uint64) (i / job.alike) + 1;
 
 	return ws_entry_make((ws_uint128) (job.descending ? ~key : key) << (ws_first_bits(column) - 64), i);
 }
@@ -76,11 +79,11 @@ queue_texts(void *arg)
 	WsKeyQueue *q = ws_keyqueue_create(&spec, &threads, &account);
 	uint64		state = 1;
 
-	made = wrong = 0;
+	made = wrong = asked = 0;
 	for (int i = 0; i < TEXTS_IN_ALL; i++)
 	{
 		char	   *text = buffer[i % lengthof(buffer)];
-		uint64		key = (uint64) i + 1;
+		uint64		key = (uint64) (i / job.alike) + 1;
 
 		state = state * UINT64CONST(6364136223846793005) + 1442695040888963407;
 		SET_VARSIZE(text, VARHDRSZ + job.lengths[state >> 33 & 1 ? state >> 40 & 1 : 2]);
@@ -112,9 +115,9 @@ int
 main(void)
 {
 	static const Job jobs[] = {
-		{{12, 12, 12}, 0, false}, {{1024, 1024, 1024}, 20, false}, {{1024, 12, 12}, 100, true},
-		{{1000, 40, 12}, 100, false}, {{1000, 40, 12}, 1000, false}, {{1000, 12, 12}, 0, false},
-	{{1024, 8, 300}, 300, true}};
+		{{12, 12, 12}, 0, false, 1}, {{1024, 1024, 1024}, 20, false, 1}, {{1024, 12, 12}, 100, true, 1},
+		{{1000, 40, 12}, 100, false, 1}, {{1000, 40, 12}, 1000, false, 1}, {{1000, 12, 12}, 0, false, 1},
+	{{1024, 8, 300}, 300, true, 1}, {{12, 12, 12}, 10, false, 5}, {{40, 12, 12}, 10, true, 50}};
 
 	for (int i = 0; i < lengthof(jobs); i++)
 	{
@@ -122,6 +125,8 @@ main(void)
 		CHECK(server_try(queue_texts, NULL) && wrong == 0 && made > 0 && server_left() == NULL,
 			  "texts of %zu, %zu and %zu bytes, %d spins a key: %ld keys by the helper, %ld wrong", job.lengths[0],
 			  job.lengths[1], job.lengths[2], job.spins, made, wrong);
+		CHECK(job.alike == 1 ? asked == made : asked < made / 2, "%d alike: %ld of %ld keys are made", job.alike,
+			  asked, made);
 	}
 	return failures > 0;
 }
