@@ -195,7 +195,7 @@ distinct_foretold(const WsLearning *l, int column, int seen)
 	return ask(l, column, &of) && of.frequent.distinct >= seen ? of.frequent.distinct : 0;
 }
 
-/* Do statistics say that a dictionary has room for all values of a column, of which the first rows have some? */
+/* Do statistics say that a dictionary has room for all values of a column, which are no fewer than `seen`? */
 bool
 ws_foretold_to_fit(const WsLearning *l, int column, int seen, int room)
 {
