@@ -28,6 +28,9 @@
  */
 #define BARELY_LESS			0.9999
 
+/* What sorts of members and their merge take, of what they are charged (docs/decisions/30-cost-model.md). */
+#define MERGE_TAKES			1.25
+
 typedef struct Rewrite
 {
 	PlannerInfo *root;
@@ -197,17 +200,18 @@ below_projections(Path *path)
 	return path;
 }
 
-/* Are these paths sorts, all of them? */
+/* Are the members of a merge sorted, all of them, by themselves or by core when it makes the plan? */
 static bool
-are_sorts(List *paths)
+are_sorts(const MergeAppendPath *append)
 {
 	ListCell   *lc;
 
-	foreach(lc, paths)
+	foreach(lc, append->subpaths)
 	{
 		const Path *path = below_projections(lfirst(lc));
 
-		if (!IsA(path, SortPath) && !ws_is_wiscsort(path))
+		if (!IsA(path, SortPath) && !ws_is_wiscsort(path) &&
+			pathkeys_contained_in(append->path.pathkeys, path->pathkeys))
 			return false;
 	}
 	return true;
@@ -218,7 +222,8 @@ are_sorts(List *paths)
  * each by itself, and costs more; else NULL.  Core has looked at one Sort of all rows, too; but that has
  * its own costs until ws_rewrite_final, the members' sorts have ours, and add_path has dropped it.  A
  * hundred sorts of 1,000 rows take 1.3 times as long as one of all (64 kB): when it is a sort's turn, its
- * rows are no longer in the processor's caches.  And a merge compares rows once more.
+ * rows are no longer in the processor's caches.  And a merge compares rows once more.  So the one may be
+ * charged more by MERGE_TAKES; it takes the merge's place at the merge's cost then.
  *
  * Left as it is: whatever a LIMIT, or another reader, may end early, row marks, and what the settings say:
  * rows that are to stay in their tables.
@@ -235,7 +240,7 @@ one_sort(Rewrite *rw, Path *path, bool for_groups, double bound)
 		ws_debug_force || ws_record_store == WS_STORE_HEAP || bound != WS_NO_BOUND ||
 		root->parse->limitCount != NULL || root->parse->rowMarks != NIL ||
 		append->limit_tuples > 0 || path->param_info != NULL || path->parallel_workers > 0 ||
-		!are_sorts(append->subpaths) || ws_inherited_bound(root) != WS_NO_BOUND || ws_read_partly(root))
+		!are_sorts(append) || ws_inherited_bound(root) != WS_NO_BOUND || ws_read_partly(root))
 		return NULL;
 	input = path->parent->cheapest_total_path;
 	if (input != NULL)
@@ -246,7 +251,11 @@ one_sort(Rewrite *rw, Path *path, bool for_groups, double bound)
 		return NULL;
 	cpath = better_sort(rw, create_sort_path(root, path->parent, input, path->pathkeys, -1.0), for_groups,
 						bound);
-	return cpath != NULL && cpath->path.total_cost < path->total_cost ? cpath : NULL;
+	if (cpath == NULL || cpath->path.total_cost >= MERGE_TAKES * path->total_cost)
+		return NULL;
+	cpath->path.total_cost = Min(cpath->path.total_cost, path->total_cost);
+	cpath->path.startup_cost = Min(cpath->path.startup_cost, cpath->path.total_cost);
+	return cpath;
 }
 
 /*

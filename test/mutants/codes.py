@@ -6,8 +6,12 @@ from faults import fault
 # --- key ------------------------------------------------------------------------
 
 FILE = 'key/dictionary.c'
-fault('gap code given to a value', FILE, 'return (i > 0 ? known(d, i - 1)->code : 0) + 1;',
-      'return (i > 0 ? known(d, i - 1)->code : 0) + 2;', 'unit:test_dictionary')
+fault('gap code given to a value', FILE, 'code = (i > 0 ? known(d, i - 1)->code : 0) + 1;',
+      'code = (i > 0 ? known(d, i - 1)->code : 0) + 2;', 'unit:test_dictionary')
+fault('no value of a gap is remembered', FILE, 'd->stranger.length = length;', 'd->stranger.length = 0;',
+      'unit:test_dictionary')
+fault('values of gaps of the same length are the same', FILE,
+      'd->stranger.hash == hash &&\nmemcmp(d->stranger.bytes, bytes, length) == 0;', 'true;', 'unit:test_dictionary')
 fault('used gap forgotten', FILE, '*gap_used = true;', '{}', 'unit:test_dictionary')
 fault('equal values in codes of their own', FILE,
       'if (i == 0 || compare_values(d, known(d, d->nordered - 1)->datum, v->datum) != 0)', 'if (true)',
@@ -46,13 +50,33 @@ fault('keys never told to their ends', FILE, 'b.whole = ends && equal > n / WS_L
       'unit:test_beginnings')
 FILE = 'key/sample.c'
 fault('codes of beginnings that leave all ties', FILE,
-      'if (left * WS_LEARN_FEWER <= *tied)', 'if (left < l->n)', 'unit:test_dictionary', 'Slower only: prefixes are right all the same.')
-fault('values that statistics do not know never fit', 'key/foretold.c', 'return seen <= room / 2;', 'return false;', 't:foretold')
+      'if (is_better(l, left, *tied))', 'if (left < l->n)', 'unit:test_dictionary', 'Slower only: prefixes are right all the same.')
+fault('values that statistics do not know never fit', 'key/foretold.c', 'return distinct > 0 ? distinct <= room : seen <= room / 2;',
+      'return distinct > 0 && distinct <= room;', 't:foretold')
 fault('a share of the rows is no number of values', 'exec/frequent.c',
       'add_distinct(s, distinct < 0 ? -distinct * Max(analysed, 0) : distinct);', 'add_distinct(s, distinct);', 't:foretold')
 fault('doubtful codes are kept where letters tell nothing', 'key/learn.c',
       'ws_dictionary_values(col->dictionary) > MANY_VALUES && ws_has_doubtful_codes(l, c))', 'false)', 't:foretold')
-fault('all values fit', 'key/foretold.c', 'return of.frequent.distinct <= room;', 'return true;', 't:foretold')
+fault('all values fit', 'key/foretold.c', 'return distinct > 0 ? distinct <= room : seen <= room / 2;', 'return true;',
+      't:foretold')
+fault('late values end codes that fit', 'key/learn.c',
+      '!ws_foretold_to_fit(l, column, values, ws_dictionary_most(d));', 'true;', 't:foretold')
+fault('few values are never doubtful', 'key/learntext.c',
+      '(values > LEAST_DOUBTFUL || l->late[column] * LATE_ONE_IN >= values) &&', 'values > LEAST_DOUBTFUL &&', 't:foretold')
+fault('few values are always doubtful', 'key/learntext.c',
+      '(values > LEAST_DOUBTFUL || l->late[column] * LATE_ONE_IN >= values) &&', '', 't:foretold',
+      'Values that fit stay whatever the others: only tables that were not analysed lose codes.')
+fault('a text of the same length has the key before', 'key/keyqueue.c', 'n != b->length[i - 1] || memcmp(text, text - n, n) != 0) &&',
+      'n != b->length[i - 1]) &&', 'unit:test_keyqueue')
+FILE = 'key/memo.c'
+fault('a text of the same length is the one before', FILE, 'memcmp(memo->text, v, memo->text_bytes) == 0)', 'true)',
+      'unit:test_memo')
+fault('bytes of a shorter key are enough', FILE, 'memo->wanted == n &&', 'true &&', 'unit:test_memo')
+fault('bytes behind a strange text', FILE, '&& !(col->letters != NULL && col->letters->strange);', ';', 'unit:test_memo')
+fault('columns behind are those of the row before', FILE, 'if (spec->ncols == 1 || length > n)', 'if (true)', 'unit:test_memo')
+fault('a memo is never given up', FILE, 'memo->patience--;', '', 'unit:test_memo')
+fault('a memo is soon given up', FILE, 'memo->patience = Min(memo->patience + WORTH, MOST_PATIENCE);', '', 'unit:test_memo')
+FILE = 'key/sample.c'
 fault('no value is foretold', 'key/foretold.c', 'if (number % 2 == 0)', 'if (true)', 't:foretold')
 fault('entries keep imagined values', 'key/sample.c', 'l->entries[i] = !l->imagined && i % l->step == 0 ? l->sample[i / l->step] :',
       'l->entries[i] = i % l->step == 0 ? l->sample[i / l->step] :', 't:foretold')

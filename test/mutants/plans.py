@@ -38,6 +38,10 @@ fault('no groups are groups that can be hashed', FILE, 'return group_columns(roo
       'return enable_hashagg && parse->groupingSets == NIL &&', 'sql:plans')
 fault('groups have the bytes that are known of them', FILE,
       'if (most * most_bytes <= memory && most * bytes_by_core(root) <= memory)', 'if (most * most_bytes <= memory)', 'sql:plans')
+fault('objects are compared in no time', FILE, 'if (is_made_of_values(expr))', 'if (false)', 'sql:plans')
+fault('only objects are made of values', FILE,
+      'return type == JSONBOID || type_is_range(type) || type_is_multirange(type) || type_is_rowtype(type);',
+      'return type == JSONBOID;', 'sql:plans')
 fault('groups of narrow values are groups of wide ones', FILE, 'return width > WS_PREFIX_BYTES;', 'return true;', 'sql:plans')
 fault('sorts beat hash tables that are written', FILE, 'least * ROWS_OF_TIED <= most_rows(root) && is_wide(root, expr);',
       'false;', 'sql:plans')
@@ -55,3 +59,9 @@ fault('pages of the heap given back', 'os/memory.c', 'block = malloc(Min(bytes, 
       'unit:test_memory')
 fault('advice for the average execution', 'advise/advise.c',
       'facts->rows = Max(Max(a->input->most, a->input->rows - a->input->begun), mean);', '', 't:advise')
+FILE = 'plan/rewrite.c'
+fault('a merge of which core sorts a member stays', FILE,
+      'if (!IsA(path, SortPath) && !ws_is_wiscsort(path) &&\npathkeys_contained_in(append->path.pathkeys, path->pathkeys))',
+      'if (!IsA(path, SortPath) && !ws_is_wiscsort(path))', 'sql:plans')
+fault('a merge takes what it is charged', FILE, 'cpath->path.total_cost >= MERGE_TAKES * path->total_cost)',
+      'cpath->path.total_cost >= path->total_cost)', 'sql:plans')

@@ -570,6 +570,27 @@ SET work_mem = '320kB';
 SELECT * FROM wtest.plan('SELECT a, count(*) FROM wtest.arrays_parts GROUP BY a') LIMIT 1;
 SELECT * FROM wtest.plan('SELECT a FROM wtest.arrays_parts ORDER BY a') LIMIT 2;
 SELECT * FROM wtest.plan('SELECT id, a FROM wtest.arrays_parts ORDER BY id, a') LIMIT 2;
+-- Nor is each partition sorted by itself where some fit into memory, or where the page cache is small.
+CREATE TABLE wtest.uneven (a int, b int, pad text) PARTITION BY LIST (a);
+CREATE TABLE wtest.uneven_1 PARTITION OF wtest.uneven FOR VALUES IN (1);
+CREATE TABLE wtest.uneven_2 PARTITION OF wtest.uneven FOR VALUES IN (2);
+INSERT INTO wtest.uneven SELECT CASE WHEN i % 100 = 0 THEN 2 ELSE 1 END, hashint4(i), repeat('x', 60) FROM generate_series(1, 60000) i;
+CREATE TABLE wtest.even (a int, b int, pad text) PARTITION BY HASH (a);
+DO $$
+BEGIN
+	FOR i IN 0 .. 11 LOOP
+		EXECUTE format('CREATE TABLE wtest.even_%s PARTITION OF wtest.even FOR VALUES WITH (MODULUS 12, REMAINDER %s)', i, i);
+	END LOOP;
+END $$;
+INSERT INTO wtest.even SELECT i, hashint4(i), repeat('x', 100) FROM generate_series(1, 240000) i;
+ANALYZE wtest.uneven, wtest.even;
+SET work_mem = '256kB';
+SET random_page_cost = 1.1;
+SELECT * FROM wtest.plan('SELECT * FROM wtest.uneven ORDER BY b') LIMIT 2;
+SET effective_cache_size = '16MB';
+SELECT * FROM wtest.plan('SELECT * FROM wtest.even ORDER BY b') LIMIT 2;
+RESET effective_cache_size;
+DROP TABLE wtest.uneven, wtest.even;
 -- A hash table that costs half a hundredth less than core's sort stays, if it is not known how many groups there are.
 SET work_mem = '64kB';
 SET random_page_cost = 1.43;
