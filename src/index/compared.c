@@ -152,6 +152,7 @@ settle_equal(Ties *t, WsEntry *group, Size n)
 	behind.compare += next;
 	behind.beginnings = NULL;
 	behind.ranges = NULL;
+	behind.memo = NULL;
 	behind.exact = behind.first_alone = false;
 	inner.spec = &behind;
 	inner.first += next;

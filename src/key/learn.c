@@ -12,8 +12,8 @@
  * sample.c decides.  How text is guessed is in learntext.c.
  *
  * Statistics of the planner are only asked where the first rows show few of the values, and how many there
- * are of a text of which they show many (foretold.c): the rows of a sort are seldom those of a table, and
- * what its first rows do not show may be added later.
+ * are where they show many, or more and more (foretold.c): the rows of a sort are seldom those of a table,
+ * and what its first rows do not show may be added later.
  *-------------------------------------------------------------------------
  */
 #include "key/learning.h"

@@ -254,8 +254,8 @@ hold_for_others(const WsLearning *l)
 }
 
 /*
- * Gives what keys begin with codes if that leaves fewer of the rows tied than the `tied` that now are, by
- * WS_LEARN_FEWER, and makes the entries anew.  Sets *tied to those that are left.  Returns the bytes that the
+ * Gives what keys begin with codes if that is better (is_better) than that `tied` of the rows are tied, as
+ * now, and makes the entries anew.  Sets *tied to those that are left.  Returns the bytes that the
  * codes take.
  */
 static Size

@@ -67,7 +67,8 @@
 
 /*
  * The same of values that are wider than a prefix, so that equal ones are read once more to be compared, with
- * less work_mem than TIED_MEMORY: of a type without collation, whose values take few bytes.
+ * less work_mem than TIED_MEMORY: of a type without collation, whose values take few bytes.  Of
+ * values that are made of others, whatever work_mem, and how many rows groups have.
  */
 #define SPILLED_TIED	64.0
 #define ROWS_OF_TIED	3.0
@@ -393,9 +394,13 @@ static bool
 beats_ties(PlannerInfo *root, Node *expr, double least, double least_bytes, double memory)
 {
 	double		most = OidIsValid(exprCollation(expr)) ? SPILLED_ONE : SPILLED_TIED;
+	double		bytes;
 
 	if (is_made_of_values(expr))
-		return least * least_bytes <= SPILLED_TIED * memory;
+	{
+		bytes = bytes_by_core(root);
+		return least * Max(least_bytes, bytes) <= SPILLED_TIED * memory;
+	}
 	return work_mem * (Size) 1024 < TIED_MEMORY && least * least_bytes <= most * memory &&
 		least * ROWS_OF_TIED <= most_rows(root) && is_wide(root, expr);
 }

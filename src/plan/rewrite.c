@@ -200,21 +200,28 @@ below_projections(Path *path)
 	return path;
 }
 
-/* Are the members of a merge sorted, all of them, by themselves or by core when it makes the plan? */
+/*
+ * Are the members of a merge sorted, all of them, one or more by a path of their own?  Those without, which
+ * fit into memory, get a Sort when core makes the plan; if they are in order by the first keys, from
+ * PostgreSQL 19 on an Incremental Sort, which begins early.
+ */
 static bool
 are_sorts(const MergeAppendPath *append)
 {
+	bool		any = false;
 	ListCell   *lc;
 
 	foreach(lc, append->subpaths)
 	{
 		const Path *path = below_projections(lfirst(lc));
+		int			common;
 
-		if (!IsA(path, SortPath) && !ws_is_wiscsort(path) &&
-			pathkeys_contained_in(append->path.pathkeys, path->pathkeys))
+		if (IsA(path, SortPath) || ws_is_wiscsort(path))
+			any = true;
+		else if (pathkeys_count_contained_in(append->path.pathkeys, path->pathkeys, &common) || common > 0)
 			return false;
 	}
-	return true;
+	return any;
 }
 
 /*
@@ -235,6 +242,7 @@ one_sort(Rewrite *rw, Path *path, bool for_groups, double bound)
 	const MergeAppendPath *append = (const MergeAppendPath *) path;
 	Path	   *input;
 	CustomPath *cpath;
+	Cost		below;			/* what both read */
 
 	if (!IsA(path, MergeAppendPath) ||
 		ws_debug_force || ws_record_store == WS_STORE_HEAP || bound != WS_NO_BOUND ||
@@ -247,11 +255,13 @@ one_sort(Rewrite *rw, Path *path, bool for_groups, double bound)
 		input = below_projections(input);
 	if (input == NULL || !IsA(input, AppendPath) ||
 		input->param_info != NULL || input->parallel_workers > 0 ||
+		(path->parallel_safe && !input->parallel_safe) ||
 		!equal(input->pathtarget->exprs, path->pathtarget->exprs))
 		return NULL;
 	cpath = better_sort(rw, create_sort_path(root, path->parent, input, path->pathkeys, -1.0), for_groups,
 						bound);
-	if (cpath == NULL || cpath->path.total_cost >= MERGE_TAKES * path->total_cost)
+	below = Min(input->total_cost, path->total_cost);
+	if (cpath == NULL || cpath->path.total_cost - below >= MERGE_TAKES * (path->total_cost - below))
 		return NULL;
 	cpath->path.total_cost = Min(cpath->path.total_cost, path->total_cost);
 	cpath->path.startup_cost = Min(cpath->path.startup_cost, cpath->path.total_cost);

@@ -11,7 +11,8 @@ fault('gap code given to a value', FILE, 'code = (i > 0 ? known(d, i - 1)->code 
 fault('no value of a gap is remembered', FILE, 'd->stranger.length = length;', 'd->stranger.length = 0;',
       'unit:test_dictionary')
 fault('values of gaps of the same length are the same', FILE,
-      'd->stranger.hash == hash &&\nmemcmp(d->stranger.bytes, bytes, length) == 0;', 'true;', 'unit:test_dictionary')
+      'return length > 0 && d->stranger.length == length && d->stranger.hash == hash &&\nmemcmp(d->stranger.bytes, bytes, length) == 0;',
+      'return length > 0 && d->stranger.length == length;', 'unit:test_dictionary')
 fault('used gap forgotten', FILE, '*gap_used = true;', '{}', 'unit:test_dictionary')
 fault('equal values in codes of their own', FILE,
       'if (i == 0 || compare_values(d, known(d, d->nordered - 1)->datum, v->datum) != 0)', 'if (true)',
@@ -62,17 +63,21 @@ fault('all values fit', 'key/foretold.c', 'return distinct > 0 ? distinct <= roo
 fault('late values end codes that fit', 'key/learn.c',
       '!ws_foretold_to_fit(l, column, values, ws_dictionary_most(d));', 'true;', 't:foretold')
 fault('few values are never doubtful', 'key/learntext.c',
-      '(values > LEAST_DOUBTFUL || l->late[column] * LATE_ONE_IN >= values) &&', 'values > LEAST_DOUBTFUL &&', 't:foretold')
+      'return values > 1 && !l->all && (values > LEAST_DOUBTFUL || l->late[column] * LATE_ONE_IN >= values) &&',
+      'return values > LEAST_DOUBTFUL && !l->all &&', 't:foretold')
 fault('few values are always doubtful', 'key/learntext.c',
-      '(values > LEAST_DOUBTFUL || l->late[column] * LATE_ONE_IN >= values) &&', '', 't:foretold',
+      'return values > 1 && !l->all && (values > LEAST_DOUBTFUL || l->late[column] * LATE_ONE_IN >= values) &&',
+      'return values > 1 && !l->all &&', 't:foretold',
       'Values that fit stay whatever the others: only tables that were not analysed lose codes.')
-fault('a text of the same length has the key before', 'key/keyqueue.c', 'n != b->length[i - 1] || memcmp(text, text - n, n) != 0) &&',
-      'n != b->length[i - 1]) &&', 'unit:test_keyqueue')
+fault('a text of the same length has the key before', 'key/keyqueue.c', 'if ((i == 0 || n != b->length[i - 1] || memcmp(text, text - n, n) != 0) &&',
+      'if ((i == 0 || n != b->length[i - 1]) &&', 'unit:test_keyqueue')
 FILE = 'key/memo.c'
 fault('a text of the same length is the one before', FILE, 'memcmp(memo->text, v, memo->text_bytes) == 0)', 'true)',
       'unit:test_memo')
-fault('bytes of a shorter key are enough', FILE, 'memo->wanted == n &&', 'true &&', 'unit:test_memo')
-fault('bytes behind a strange text', FILE, '&& !(col->letters != NULL && col->letters->strange);', ';', 'unit:test_memo')
+fault('bytes of a shorter key are enough', FILE, 'if (memo->text_bytes == VARSIZE_ANY(v) && memo->wanted == n &&',
+      'if (memo->text_bytes == VARSIZE_ANY(v) &&', 'unit:test_memo')
+fault('bytes behind a strange text', FILE, 'VARSIZE_ANY(v) <= MEMO_TEXT && !(col->letters != NULL && col->letters->strange);',
+      'VARSIZE_ANY(v) <= MEMO_TEXT;', 'unit:test_memo')
 fault('columns behind are those of the row before', FILE, 'if (spec->ncols == 1 || length > n)', 'if (true)', 'unit:test_memo')
 fault('a memo is never given up', FILE, 'memo->patience--;', '', 'unit:test_memo')
 fault('a memo is soon given up', FILE, 'memo->patience = Min(memo->patience + WORTH, MOST_PATIENCE);', '', 'unit:test_memo')
@@ -209,7 +214,7 @@ fault('rows looked at in steps of one pattern', FILE,
       'for (Size i = 0; i < l->n; i += 1 + murmurhash32((uint32) seen++) % (2 * step))',
       'for (Size i = 0; i < l->n; i += 1 + seen++ * 7919 % (2 * step))', 't:aside')
 fault('values behind codes of beginnings read', 'key/prefix.c',
-      'n = ws_key_bytes_behind(spec, 0, 0, values, isnull, reach, key);',
+      'n = row_bytes(spec, values, isnull, reach, key);',
       'n = ws_key_bytes(spec, values, isnull, 0, reach, key);', 't:aside',
       'Slower only, of long values that are seldom.')
 fault('codes of what is set aside', 'key/learn.c',

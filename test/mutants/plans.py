@@ -61,7 +61,7 @@ fault('advice for the average execution', 'advise/advise.c',
       'facts->rows = Max(Max(a->input->most, a->input->rows - a->input->begun), mean);', '', 't:advise')
 FILE = 'plan/rewrite.c'
 fault('a merge of which core sorts a member stays', FILE,
-      'if (!IsA(path, SortPath) && !ws_is_wiscsort(path) &&\npathkeys_contained_in(append->path.pathkeys, path->pathkeys))',
-      'if (!IsA(path, SortPath) && !ws_is_wiscsort(path))', 'sql:plans')
-fault('a merge takes what it is charged', FILE, 'cpath->path.total_cost >= MERGE_TAKES * path->total_cost)',
-      'cpath->path.total_cost >= path->total_cost)', 'sql:plans')
+      'else if (pathkeys_count_contained_in(append->path.pathkeys, path->pathkeys, &common) || common > 0)', 'else', 'sql:plans')
+fault('a merge takes what it is charged', FILE,
+      'if (cpath == NULL || cpath->path.total_cost - below >= MERGE_TAKES * (path->total_cost - below))',
+      'if (cpath == NULL || cpath->path.total_cost >= path->total_cost)', 'sql:plans')
