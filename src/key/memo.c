@@ -2,8 +2,9 @@
  * memo.c - key bytes that a row's first column has in common with the row before.
  *
  * Tables are often in the order of a text, or of what it belongs to: then many rows have the text of the row
- * before.  What its letters tell takes 0.1 us and more, strxfrm 1 us, a look at whether it is the same 5 ns.
- * Core's abbreviated keys have such a memo, too.  Where hardly any row has it, it is given up.
+ * before.  What letters or strxfrm tell of it takes much longer to find out than whether it is the same
+ * (docs/decisions/47-codes-of-few-values.md).  Core's abbreviated keys have such a memo, too.  Where hardly
+ * any row has it, it is given up.
  *
  * Memory: one chunk in the caller's context.  Nothing is raised but what making key bytes raises.
  *-------------------------------------------------------------------------

@@ -12,6 +12,7 @@
 #define MOST_OF_KEY		(WS_BEGINNING + sizeof(WsKeyBytes))
 #define FIRST_KEYS		64		/* that tell how long the others are */
 
+/* Codes pay if there are so many times as many prefixes, though not fewer rows are tied. */
 #define MUCH_SMALLER	8
 
 /* The entry of the row that another entry is of, with its prefix. */

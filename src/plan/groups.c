@@ -67,8 +67,8 @@
 
 /*
  * The same of values that are wider than a prefix, so that equal ones are read once more to be compared, with
- * less work_mem than TIED_MEMORY: of a type without collation, whose values take few bytes.  Of
- * values that are made of others, whatever work_mem, and how many rows groups have.
+ * less work_mem than TIED_MEMORY: of a type without collation, whose values take few bytes.  Of values that
+ * are made of others, whatever work_mem, and how many rows groups have.
  */
 #define SPILLED_TIED	64.0
 #define ROWS_OF_TIED	3.0
