@@ -17,13 +17,16 @@
  */
 #include "advise/advise.h"
 
+#include "access/xact.h"
 #include "catalog/pg_db_role_setting.h"
 #include "commands/dbcommands.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "nodes/value.h"
+#include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
+#include "utils/snapmgr.h"
 #include "utils/varlena.h"
 
 #define SETTING		"session_preload_libraries"
@@ -165,7 +168,12 @@ set_list(const char *list)
 	AtEOXact_GUC(false, nest);
 }
 
-/* Puts wiscsort into the list of the database, or takes it out.  Returns the list that new sessions have. */
+/*
+ * Puts wiscsort into the list of the database, or takes it out.  Returns the list that new sessions have.
+ *
+ * The command replaces the newest list, whatever the snapshot of the transaction sees.  So the lists are read
+ * as they are now, and nobody changes them until the transaction ends.
+ */
 static Datum
 change_list(bool with)
 {
@@ -175,9 +183,13 @@ change_list(bool with)
 	char	   *present;
 	char	   *wanted;
 
+	LockRelationOid(DbRoleSettingRelationId, ShareRowExclusiveLock);
+	CommandCounterIncrement();
+	PushActiveSnapshot(GetLatestSnapshot());
 	SPI_connect();
 	own = set_for_all(MyDatabaseId, context);
 	cluster = cluster_list(context);
+	PopActiveSnapshot();
 	MemoryContextSwitchTo(context);
 	present = own != NULL ? own : cluster;
 	wanted = list_with(present, with);

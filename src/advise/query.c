@@ -23,13 +23,28 @@
 #include "utils/ruleutils.h"
 #include "utils/snapmgr.h"
 
+/* Raises the error of a statement that is not taken. */
 static void
-refuse(const char *what)
+refuse(const char *message)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("the statement %s", what),
+			 errmsg("%s", message),
 			 errhint("Give one SELECT, VALUES or WITH query that only reads.")));
+}
+
+/* Refuses parameters: before the analysis, which would complain that nothing tells their types. */
+static bool
+check_parameters(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, ParamRef))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_PARAMETER),
+				 errmsg("the query has parameters"),
+				 errhint("Put values in the places of $1 and the like.")));
+	return raw_expression_tree_walker(node, check_parameters, context);
 }
 
 /* Refuses queries, at any level, that write or lock rows. */
@@ -43,9 +58,9 @@ check_level(Node *node, void *context)
 		Query	   *query = (Query *) node;
 
 		if (query->commandType != CMD_SELECT || query->hasModifyingCTE)
-			refuse("would write");
+			refuse("the statement would write");
 		if (query->rowMarks != NIL)
-			refuse("would lock rows");
+			refuse("the statement would lock rows");
 		return query_tree_walker(query, check_level, context, 0);
 	}
 	return expression_tree_walker(node, check_level, context);
@@ -56,8 +71,6 @@ Query *
 ws_accept_query(const char *text)
 {
 	List	   *parsed = pg_parse_query(text);
-	Oid		   *types = NULL;
-	int			nparams = 0;
 	RawStmt    *raw;
 	List	   *queries;
 	Query	   *query;
@@ -69,18 +82,14 @@ ws_accept_query(const char *text)
 				 errhint("Give one SELECT, VALUES or WITH query that only reads.")));
 	raw = linitial_node(RawStmt, parsed);
 	if (!IsA(raw->stmt, SelectStmt))
-		refuse("is not a query");
-	queries = pg_analyze_and_rewrite_varparams(raw, text, &types, &nparams, NULL);
-	if (nparams > 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_PARAMETER),
-				 errmsg("the query has parameters"),
-				 errhint("Put values in the places of $1 and the like.")));
+		refuse("the statement is not a query");
+	(void) check_parameters(raw->stmt, NULL);
+	queries = pg_analyze_and_rewrite_fixedparams(raw, text, NULL, 0, NULL);
 	if (list_length(queries) != 1)
-		refuse("would write");
+		refuse("the statement would write");
 	query = linitial_node(Query, queries);
 	if (query->commandType == CMD_UTILITY)
-		refuse("would write");	/* SELECT INTO */
+		refuse("the statement would write");	/* SELECT INTO */
 	(void) check_level((Node *) query, NULL);
 	return query;
 }

@@ -115,11 +115,11 @@ note_list(List *lists, Oid role, bool here, bool names_us)
 }
 
 /*
- * What new sessions of this database load: *database is set to its own list, or NULL, and *roles to the names
- * of roles that have a list without wiscsort for it.
+ * What new sessions of this database load: *database is set to its own list, or NULL, *roles to the names of
+ * roles that have a list without wiscsort for it, and *own to whether the session's role has one with it.
  */
 static void
-look_up_lists(char **database, StringInfo roles)
+look_up_lists(char **database, StringInfo roles, bool *own)
 {
 	Relation	rel = table_open(DbRoleSettingRelationId, AccessShareLock);
 	SysScanDesc scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
@@ -128,6 +128,7 @@ look_up_lists(char **database, StringInfo roles)
 	ListCell   *lc;
 
 	*database = NULL;
+	*own = false;
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
 		Form_pg_db_role_setting form = (Form_pg_db_role_setting) GETSTRUCT(tuple);
@@ -151,6 +152,7 @@ look_up_lists(char **database, StringInfo roles)
 		const RoleList *found = lfirst(lc);
 		char	   *role = found->names_us ? NULL : GetUserNameFromId(found->role, true);
 
+		*own = *own || (found->names_us && found->role == GetSessionUserId());
 		if (role != NULL)		/* it has not been dropped in the meantime */
 			appendStringInfo(roles, "%s%s", roles->len > 0 ? ", " : "", quote_identifier(role));
 	}
@@ -173,11 +175,13 @@ say_loaded(ReturnSetInfo *result)
 	const char *missing;
 	bool		next = ws_new_sessions_load(&missing) || (!visible && ws_preloaded);
 	bool		shared = false;
+	bool		own;
 	char	   *database;
 	StringInfoData roles;
 
 	initStringInfo(&roles);
-	look_up_lists(&database, &roles);
+	look_up_lists(&database, &roles, &own);
+	next = next || own;
 	say(result, "loaded in this session", ws_loaded, NULL);
 	for (int i = 0; i < (int) lengthof(lists); i++)
 	{

@@ -7,8 +7,9 @@
  *
  * Memory: the rows, and a TopRow each, until ws_top_end.  All rows of a few are in chunks, which the next
  * sort finds where they are: to have the system give and take the memory took a fourth of sorts of 600 rows.
- * These, and comparison functions, have that of the context in which it was created.  While they are sorted,
- * so have copies of toasted first keys: MOST_FETCHED, and work_mem with the rows.
+ * Comparison functions have that of the context in which it was created; what they do not free goes with the
+ * rows.  While these are sorted, there are copies of toasted first keys: MOST_FETCHED, and work_mem with the
+ * rows.
  * Errors: those of comparing and detoasting, and of no memory.
  *-------------------------------------------------------------------------
  */
@@ -271,10 +272,15 @@ make_room(WsTop *top)
 		repalloc_huge(top->rows, bytes);
 }
 
-/* Takes a row: keeps a copy, if it is one of the first so far. */
+/*
+ * Takes a row: keeps a copy, if it is one of the first so far.  What comparison functions do not free goes
+ * with the rows.
+ */
 void
 ws_top_put(WsTop *top, TupleTableSlot *slot)
 {
+	MemoryContext old = MemoryContextSwitchTo(top->context);
+
 	if (top->bound == 0 || top->n < top->bound)
 	{
 		TopRow		row = copy_row(top, slot);
@@ -294,6 +300,7 @@ ws_top_put(WsTop *top, TupleTableSlot *slot)
 	}
 	else
 		top->passed++;
+	MemoryContextSwitchTo(old);
 }
 
 /* Have so many rows, and most of those that came, taken the place of another? */
@@ -388,11 +395,11 @@ ws_top_sort(WsTop *top)
 	fetched = fetch_keys(top, &toasted);
 	top->fetched = Max(top->fetched, fetched);
 	top->is_brief = abbreviate(top, toasted);
-	MemoryContextSwitchTo(old);
 	qsort_arg(top->rows, top->n, sizeof(TopRow), compare_rows, top);
 	top->is_brief = false;
 	if (fetched > 0)
 		drop_keys(top);
+	MemoryContextSwitchTo(old);
 }
 
 /* From now on, only the first `bound` rows are kept, one at least. */

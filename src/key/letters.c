@@ -37,6 +37,8 @@
  */
 #include "key/text.h"
 
+#include "port/pg_bitutils.h"
+
 #define FIRST_PLAIN		0x20
 #define MOST_GUESSED	512		/* bytes of a strange text */
 
@@ -47,6 +49,7 @@
 #define END_BEHIND		0
 
 #define MOST_SKIPPED	200		/* in a byte */
+#define MARKED			64		/* letters that are looked at together */
 
 /* Are eight bytes of a text printable ASCII? */
 static inline bool
@@ -69,11 +72,13 @@ letters_of(const WsLetterTable *table, const uint8 *text, Size n)
 
 	for (Size i = 0; i < n && result < WS_LETTERS_STRANGE; i += bytes)
 	{
+		/* the last eight may begin before */
+		Size		eight = n < sizeof(uint64) ? n : Min(i, n - sizeof(uint64));
 		int			letter;
 
-		if (i + sizeof(uint64) <= n && eight_are_plain(text + i))
+		if (eight + sizeof(uint64) <= n && eight_are_plain(text + eight))
 		{
-			bytes = sizeof(uint64);
+			bytes = eight + sizeof(uint64) - i;
 			continue;
 		}
 		letter = ws_letter_at(text + i, n - i, &bytes);
@@ -109,87 +114,177 @@ add_byte(LetterBytes *w, uint8 byte)
 	w->pos++;
 }
 
-/* The places of a plain text of a collation that ignores no letters, of which each has one. */
-static void
-put_each(LetterBytes *w, const WsLetterTable *table, const uint8 *text, Size n)
+/* The same of several. */
+static inline void
+add_bytes(LetterBytes *w, const uint8 *bytes, Size n)
 {
-	Size		end = Min(n, w->end);
+	Size		from = w->pos < w->skip ? w->skip - w->pos : 0;
+	Size		to = w->pos < w->end ? Min(n, w->end - w->pos) : 0;
+
+	if (from < to)
+		memcpy(w->out + (w->pos + from - w->skip), bytes + from, to - from);
+	w->pos += n;
+}
+
+/* What some letters of a plain text are: a bit for each of n, the first one lowest. */
+typedef struct Marks
+{
+	Size		n;				/* up to MARKED */
+	uint64		placed;
+	uint64		capital;
+	uint64		backward;
+} Marks;
+
+/* A plain text: with its marks, if they are of all letters. */
+typedef struct Plain
+{
+	const WsLetterTable *table;
+	const uint8 *text;
+	Size		n;
+	Size		places;			/* of its letters */
+	Marks		marks;
+} Plain;
+
+/*
+ * Writes the places of n letters to `places`, which has room for so many, and returns how many have one.
+ * Marks them, if asked to.  Nothing depends on a branch: it cannot be foretold where words end.
+ */
+static inline Size
+find_places(const WsLetterTable *table, const uint8 *text, Size n, uint8 *places, Marks *marks)
+{
+	Marks		m = {.n = n};
+	Size		placed = 0;
+
+	for (Size i = 0; i < n; i++)
+	{
+		uint8		place = table->places[text[i]][0];
+
+		places[placed] = place;
+		placed += place != 0;
+		if (marks == NULL)
+			continue;
+		m.placed |= (uint64) (place != 0) << i;
+		m.capital |= (uint64) table->capital[text[i]] << i;
+		m.backward |= (uint64) table->backward[text[i]] << i;
+	}
+	if (marks != NULL)
+		*marks = m;
+	return placed;
+}
+
+/* The marks of its letters from number i on, a multiple of MARKED. */
+static Marks
+marks_of(const Plain *p, Size i)
+{
+	uint8		places[MARKED];
+	Marks		marks = p->marks;
+
+	if (marks.n < p->n)
+		(void) find_places(p->table, p->text + i, Min(p->n - i, MARKED), places, &marks);
+	return marks;
+}
+
+/* The places of a text of a collation that ignores some letters; and marks, if the text is short. */
+static void
+put_places(LetterBytes *w, Plain *p)
+{
+	uint8		places[MARKED];
+	Size		n = Min(MARKED, w->end + 1);
+
+	if (p->n <= n)
+		add_bytes(w, places, find_places(p->table, p->text, p->n, places, &p->marks));
+	else
+		for (Size i = 0; i < p->n && w->pos <= w->end; i += n)
+		{
+			n = Min(Min(p->n - i, MARKED), w->end + 1 - w->pos);
+			add_bytes(w, places, find_places(p->table, p->text + i, n, places, NULL));
+		}
+}
+
+/* Those of a collation that ignores no letters, of which each has one. */
+static void
+put_each(LetterBytes *w, const Plain *p)
+{
+	Size		end = Min(p->n, w->end);
 
 	for (Size i = w->skip; i < end; i++)
-		w->out[i - w->skip] = table->places[text[i]][0];
-	w->pos = n;
+		w->out[i - w->skip] = p->table->places[p->text[i]][0];
+	w->pos = p->n;
 }
 
-/* The same if it ignores some.  Returns whether this text has such. */
 static bool
-put_counted(LetterBytes *w, const WsLetterTable *table, const uint8 *text, Size n)
+has_capitals(const Plain *p)
 {
-	Size		i = 0;
+	bool		capital = false;
 
-	for (; i < n && w->pos < w->end; i++)
-		if (table->places[text[i]][0] != 0)
-			add_byte(w, table->places[text[i]][0]);
-	/* is there another one? */
-	while (i < n && table->places[text[i]][0] == 0)
-		i++;
-	if (i < n)
-		w->pos = w->end + 1;
-	return n > w->pos;
+	if (p->marks.n == p->n)
+		return p->marks.capital != 0;
+	for (Size i = 0; i < p->n && !capital; i++)
+		capital = p->table->capital[p->text[i]];
+	return capital;
 }
 
-/* A bit for each place, which says whether it is that of a capital. */
+/* A bit for each place, the highest of a byte first, which says whether it is that of a capital. */
 static void
-put_cases(LetterBytes *w, const WsLetterTable *table, const uint8 *text, Size n)
+put_cases(LetterBytes *w, const Plain *p)
 {
-	uint8		cases = 0;
-	int			bits = 0;
+	Size		from = w->pos;
+	Size		place = 0;
 
-	for (Size i = 0; i < n && w->pos <= w->end; i++)
+	for (Size i = 0; i < p->places && w->pos <= w->end; i += BITS_PER_BYTE)
+		add_byte(w, 0);
+	for (Size i = 0; i < p->n && from + place / BITS_PER_BYTE < w->end; i += MARKED)
 	{
-		if (table->places[text[i]][0] == 0)
-			continue;
-		if (table->capital[text[i]])
-			cases |= 0x80 >> bits;
-		if (++bits == BITS_PER_BYTE)
+		Marks		m = marks_of(p, i);
+		bool		more = i + m.n < p->n;
+
+		for (Size j = 0; j < m.n && (more || m.capital >> j != 0); j++)
 		{
-			add_byte(w, cases);
-			cases = bits = 0;
+			Size		pos = from + place / BITS_PER_BYTE;
+			uint8		bit = 0x80 >> place % BITS_PER_BYTE;
+
+			if ((m.capital >> j & 1) != 0 && pos >= w->skip && pos < w->end)
+				w->out[pos - w->skip] |= bit;
+			place += m.placed >> j & 1;
 		}
 	}
-	if (bits > 0)
-		add_byte(w, cases);
 }
 
 /* Where the ignored letters are. */
 static void
-put_ignored(LetterBytes *w, const WsLetterTable *table, const uint8 *text, Size n)
+put_ignored(LetterBytes *w, const Plain *p)
 {
-	Size		last = n;		/* behind the last letter that has a place */
-	Size		places = 0;
+	Size		last = p->n;	/* behind the last letter that has a place */
+	Size		from = 0;		/* behind the last ignored one */
 
-	while (last > 0 && table->places[text[last - 1]][0] == 0)
+	while (last > 0 && p->table->places[p->text[last - 1]][0] == 0)
 		last--;
-	for (Size i = 0; i < last && w->pos <= w->end; i++)
+	for (Size i = 0; i < last && w->pos <= w->end; i += MARKED)
 	{
-		if (table->places[text[i]][0] != 0)
+		uint64		without = ~marks_of(p, i).placed;
+
+		if (last - i < MARKED)
+			without &= (UINT64CONST(1) << (last - i)) - 1;
+		for (; without != 0 && w->pos <= w->end; without &= without - 1)
 		{
-			places++;
-			continue;
+			Size		letter = i + pg_rightmost_one_pos64(without);
+			Size		places = letter - from;
+
+			for (; places >= MORE_PLACES; places -= MORE_PLACES)
+				add_byte(w, MORE_PLACES + 1);
+			add_byte(w, (uint8) (places + 1));
+			add_byte(w, p->table->ignored[p->text[letter]]);
+			from = letter + 1;
 		}
-		for (; places >= MORE_PLACES; places -= MORE_PLACES)
-			add_byte(w, MORE_PLACES + 1);
-		add_byte(w, (uint8) (places + 1));
-		add_byte(w, table->ignored[text[i]]);
-		places = 0;
 	}
-	if (last == n)
+	if (last == p->n)
 	{
 		add_byte(w, NO_MORE);
 		return;
 	}
 	add_byte(w, BEHIND_ALL);
-	for (Size i = last; i < n && w->pos <= w->end; i++)
-		add_byte(w, table->ignored[text[i]]);
+	for (Size i = last; i < p->n && w->pos <= w->end; i++)
+		add_byte(w, p->table->ignored[p->text[i]]);
 	add_byte(w, END_BEHIND);
 }
 
@@ -198,22 +293,24 @@ put_ignored(LetterBytes *w, const WsLetterTable *table, const uint8 *text, Size 
  * it goes backward, and behind which there is one for which it does not, the last but one.
  */
 static Size
-count_skipped(const WsLetterTable *table, const uint8 *text, Size n)
+count_skipped(const Plain *p)
 {
+	Marks		before = {0};
 	Size		skipped = 0;
-	bool		last = false;	/* letter for which it goes backward: has it a place? */
-	bool		last_but_one = false;
 
-	for (Size i = 0; i < n; i++)
+	for (Size i = 0; i < p->n; i += MARKED)
 	{
-		if (table->backward[text[i]])
-		{
-			last_but_one = last;
-			last = table->places[text[i]][0] != 0;
-			continue;
-		}
-		skipped += last_but_one;
-		last = last_but_one = false;
+		Marks		m = marks_of(p, i);
+		uint64		last = m.backward << 1 | before.backward >> (MARKED - 1);
+		uint64		last_but_one = (m.backward & m.placed) << 2 |
+			(before.backward & before.placed) >> (MARKED - 2);
+		uint64		behind = ~m.backward & last & last_but_one;
+
+		if (m.n < MARKED)
+			behind &= (UINT64CONST(1) << m.n) - 1;
+		for (; behind != 0; behind &= behind - 1)
+			skipped++;
+		before = m;
 	}
 	return skipped;
 }
@@ -232,27 +329,27 @@ put_skipped(LetterBytes *w, Size skipped)
 static void
 put_plain(LetterBytes *w, const WsLetterTable *table, const uint8 *text, Size n)
 {
-	bool		capitals = false;
-	bool		ignored = false;
+	Plain		p = {.table = table, .text = text, .n = n};
+	bool		capitals;
 
-	if (!table->ignores)
-		put_each(w, table, text, n);
+	if (table->ignores)
+		put_places(w, &p);
 	else
-		ignored = put_counted(w, table, text, n);
+		put_each(w, &p);
+	p.places = w->pos;
 	if (w->pos >= w->end)
 	{
-		w->pos = Max(w->pos, w->end + 1);	/* there is more */
+		w->pos = w->end + 1;	/* there is more */
 		return;
 	}
+	capitals = has_capitals(&p);
 	if (table->ignores)
-		put_skipped(w, count_skipped(table, text, n));
-	for (Size i = 0; i < n && !capitals; i++)
-		capitals = table->capital[text[i]];
+		put_skipped(w, count_skipped(&p));
 	add_byte(w, capitals ? WS_END_CASES : WS_END_SMALL);
 	if (capitals)
-		put_cases(w, table, text, n);
-	if (ignored)
-		put_ignored(w, table, text, n);
+		put_cases(w, &p);
+	if (p.places < n)
+		put_ignored(w, &p);
 	else if (table->ignores)
 		add_byte(w, NO_MORE);
 }

@@ -13,7 +13,7 @@
  *
  * A backend's slots are its own: nobody else writes there, and it needs no lock.
  *
- * Memory bound: about 500 kB, and 4 kB for each backend that max_connections and the like allow.  On error
+ * Memory bound: about 1 MB, and 4 kB for each backend that max_connections and the like allow.  On error
  * locks go with the transaction; nothing here raises one while it has one.
  *-------------------------------------------------------------------------
  */

@@ -10,7 +10,7 @@
  * stays until ROLLBACK, and that of a cursor which fails in a savepoint until the transaction ends.  Of what
  * the sort has done by then only its temporary files are still known.
  *
- * Memory bound: about 700 bytes for each node that sorts.
+ * Memory bound: about 1,200 bytes for each node that sorts.
  *-------------------------------------------------------------------------
  */
 #include "stat/stat.h"

@@ -274,7 +274,7 @@ ws_spool_spill(WsSpool *spool, Size alone, Size helped, Size entries)
 		used = helped;
 		/* all at once after a row that was too large, otherwise more than the entries grow by */
 		if (spool->buffered + entries + used <= request->memory + request->memory / 16)
-			pieces = (int) (2 + entries / Max(spool->buffered, 1));
+			pieces = (int) Min(2 + entries / Max(spool->buffered, 1), INT_MAX);
 	}
 	spool->buffer_size = (spool->writer != NULL ? TYPEALIGN_DOWN(4096, used / WS_SPOOL_BUFFERS) : used) -
 		FLUSH_ALIGN;

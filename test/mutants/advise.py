@@ -18,7 +18,7 @@ FILE = 'advise/query.c'
 fault('writing queries', FILE, 'if (query->commandType != CMD_SELECT || query->hasModifyingCTE)', 'if (false)',
       't:advise')
 fault('locking queries', FILE, 'if (query->rowMarks != NIL)', 'if (false)', 't:advise')
-fault('parameters', FILE, 'if (nparams > 0)', 'if (false)', 't:advise')
+fault('parameters', FILE, 'if (IsA(node, ParamRef))', 'if (false)', 't:advise')
 fault('a query that is run may write', FILE,
       'XactReadOnly = true;		/* until the subtransaction ends */', '', 't:advise')
 FILE = 'exec/input.c'
@@ -32,3 +32,8 @@ fault('empty list as a literal', FILE,
 fault('the list of a session is taken for that of the cluster', FILE,
       """" ('default', 'configuration file', 'command line', 'environment variable')",""",
       """" ('default', 'configuration file', 'command line', 'environment variable', 'client')",""", 't:install')
+fault('the list as the transaction sees it', FILE, 'PushActiveSnapshot(GetLatestSnapshot());',
+      'PushActiveSnapshot(GetActiveSnapshot());', 't:preloading')
+fault('the list may be changed meanwhile', FILE, 'LockRelationOid(DbRoleSettingRelationId, ShareRowExclusiveLock);', '',
+      't:preloading')
+fault('the own list of a role is overlooked', 'advise/status.c', 'next = next || own;', '', 't:preloading')

@@ -225,3 +225,15 @@ fault('no comparator for what is set aside', FILE, 'spec->comparator = true;', '
 fault('values read for no byte', 'key/normalize.c', 'if (asked == NO_LENGTH && w->pos >= w->end)', 'if (false)', 't:aside')
 fault('long keys of table rows', 'plan/tiestats.c', 'if (is_long(root, list_nth(input->pathtarget->exprs, i + 1)))',
       'if (false)', 't:aside')
+
+fault('codes of beginnings for fewer prefixes', 'key/sample.c',
+      'return left * WS_LEARN_FEWER <= tied || l->sampled - left >= (l->sampled - tied) * MUCH_SMALLER;',
+      'return left * WS_LEARN_FEWER <= tied;', 'unit:test_beginnings')
+fault('no memo of dear texts', 'key/learn.c', 'spec->memo = ws_memo_create(spec);', '{}', 'unit:test_dictionary')
+FILE = 'key/letters.c'
+fault('letters are looked at 64 at a time, once', FILE, 'for (Size i = 0; i < last && w->pos <= w->end; i += MARKED)',
+      'for (Size i = 0; i < Min(last, MARKED) && w->pos <= w->end; i += MARKED)', 'unit:test_letters')
+fault('weights lost where 64 letters end', FILE, 'uint64\t\tlast = m.backward << 1 | before.backward >> (MARKED - 1);',
+      'uint64\t\tlast = m.backward << 1;', 'unit:test_letters')
+fault('the last eight letters are not looked at', FILE, 'bytes = eight + sizeof(uint64) - i;', 'bytes = n - i;',
+      'unit:test_letters')

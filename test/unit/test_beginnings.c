@@ -190,9 +190,21 @@ try_shape(void *arg)
 	pfree(sample);
 }
 
+/* Of 10,000 rows nearly all of which are tied, because there are few prefixes. */
+static void
+check_worth(void)
+{
+	WsLearning	l = {.sampled = 10000};
+
+	CHECK(is_better(&l, 2500, 5000) && !is_better(&l, 2501, 5000), "codes are worth it for half as many ties");
+	CHECK(is_better(&l, 9920, 9990) && !is_better(&l, 9921, 9990),
+		  "they are for groups of ties that are an eighth as large");
+}
+
 int
 main(void)
 {
+	check_worth();
 	for (int i = 0; i < lengthof(shapes); i++)
 	{
 		const Shape *s = &shapes[i];

@@ -274,6 +274,7 @@ static long wrong_prefix,
 static bool has_dictionary,
 			has_beginnings,
 			has_ranges,
+			has_memo,
 			tells_all;
 
 static void
@@ -284,18 +285,20 @@ learn_table(void *arg)
 	WsEntry    *entries = palloc((table.n + 1) * sizeof(WsEntry));
 	WsAccount	account = {0, 0};
 	WsLearning	learning;
+	Size		most = l->kind == FAKE_LETTERS ? 2000 : 1 << 20;	/* bytes: too few for codes, and enough */
 
 	entries = (WsEntry *) TYPEALIGN(16, (uintptr_t) entries);
 	for (Size i = 0; i < table.n; i++)
 		entries[i] = ws_entry_make(0, i);
 	learning = (WsLearning) {.spec = spec, .rows = &table.keys, .entries = entries, .n = table.n,
-		.most = 1 << 20, .spare = 1 << 20, .account = &account, .sort = ws_sort_entries};
+		.most = most, .spare = 1 << 20, .account = &account, .sort = ws_sort_entries};
 	(void) ws_key_learn(&learning);
 	has_dictionary = false;
 	for (int i = 0; i < spec->ncols; i++)
 		has_dictionary |= spec->cols[i].dictionary != NULL;
 	has_beginnings = spec->beginnings != NULL;
 	has_ranges = spec->ranges != NULL;
+	has_memo = spec->memo != NULL;
 	tells_all = ws_key_tells_all(spec);
 	wrong_prefix = complete = 0;
 	ws_sort_entries(entries, table.n, false);
@@ -323,7 +326,7 @@ check_learning(void)
 		{FAKE_COMPARATOR, 7, true, false}, {FAKE_COMPARATOR, 2000, true, false},
 		{FAKE_COMPARATOR, 1 << 30, false, false},
 		{FAKE_COMPARATOR_BEHIND, 7, true, true}, {FAKE_COMPARATOR_BEHIND, 1 << 30, false, false},
-		{FAKE_GUESS, 7, true, false},
+		{FAKE_GUESS, 7, true, false}, {FAKE_LETTERS, 1 << 30, false, false},
 		{FAKE_DEAR, 7, true, false}, {FAKE_DEAR, 2000, true, false}, {FAKE_DEAR, 1 << 30, false, false},
 		{FAKE_CODED, 7, true, false}, {FAKE_CODED, 1 << 30, false, false},
 		{FAKE_BYTES, 7, false, true}, {FAKE_BYTES, 1 << 30, false, false},
@@ -345,6 +348,7 @@ check_learning(void)
 			  has_ranges ? "codes from" : "no", wrong_prefix, complete);
 		if (l->ranges && l->distinct == 7)
 			CHECK(complete == table.n - 1 && tells_all, "codes from ranges of all columns tell whole keys");
+		CHECK(has_memo == (l->kind == FAKE_LETTERS), "key bytes of a dear text are remembered");
 		if (l->kind == FAKE_CODED)
 			CHECK(complete == (has_dictionary ? table.n - 1 : 0) && tells_all == has_dictionary,
 				  "codes of all columns tell whole keys");

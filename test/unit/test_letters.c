@@ -63,8 +63,8 @@ pg_newlocale_from_collation(Oid collation)
 #include "../../src/key/glibc.c"
 #include "../../src/key/letters.c"
 
-#define TEXT	64
-#define KEY		400
+#define TEXT	200			/* more than letters.c looks at together */
+#define KEY		1200
 
 typedef struct Text
 {
@@ -124,7 +124,8 @@ add_letter(Text *t, int kind)
 static void
 make_text(Text *t, const Text *like, int kind)
 {
-	int			n = (int) (next_random() % (next_random() % 4 == 0 ? 40 : 8));
+	static const int lengths[] = {8, 8, 8, 8, 8, 8, 8, 8, 8, 40, 40, 190};
+	int			n = (int) (next_random() % lengths[next_random() % lengthof(lengths)]);
 
 	t->n = 0;
 	if (like != NULL && next_random() % 4 != 0)

@@ -35,18 +35,24 @@ ws_letters_bytes(const WsKeyColumn *col, Datum value, Size skip, Size wanted, ui
 	return n + 1;
 }
 
+/* With a header of one byte or of four: a row of a spool has the one, a row that is computed the other. */
 static Datum
 random_text(bool strange)
 {
 	static const int lengths[] = {0, 1, 8, 9, 10, 11, 30, 59, 60, 61, 200, 600};
 	int			n = lengths[next_random() % lengthof(lengths)];
 	struct varlena *v = calloc(1, VARHDRSZ + n);
+	char	   *text;
 
-	SET_VARSIZE(v, VARHDRSZ + n);
+	if (next_random() % 2 && n + VARHDRSZ_SHORT <= VARATT_SHORT_MAX)
+		SET_VARSIZE_SHORT(v, VARHDRSZ_SHORT + n);
+	else
+		SET_VARSIZE(v, VARHDRSZ + n);
+	text = VARDATA_ANY(v);
 	for (int i = 0; i < n; i++)
-		VARDATA(v)[i] = (char) ('a' + next_random() % 3);
+		text[i] = (char) ('a' + next_random() % 3);
 	if (n > 0 && next_random() % 3 == 0)
-		VARDATA(v)[next_random() % n] = strange ? '!' : '~';
+		text[next_random() % n] = strange ? '!' : '~';
 	return PointerGetDatum(v);
 }
 
