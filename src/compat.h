@@ -99,6 +99,13 @@ ws_var_nullable(PlannerInfo *root, Var *var)
 #endif
 }
 
+/* Is the user the owner of the database, or a member of that role, or a superuser? */
+#if PG_VERSION_NUM >= 160000
+#define ws_owns_database()	object_ownercheck(DatabaseRelationId, MyDatabaseId, GetUserId())
+#else
+#define ws_owns_database()	pg_database_ownercheck(MyDatabaseId, GetUserId())
+#endif
+
 /* Is the column's NOT NULL constraint there and checked for every row? */
 static inline bool
 ws_attribute_notnull(TupleDesc desc, int attno)

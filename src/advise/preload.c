@@ -18,12 +18,14 @@
 #include "advise/advise.h"
 
 #include "access/xact.h"
+#include "catalog/pg_database.h"
 #include "catalog/pg_db_role_setting.h"
 #include "commands/dbcommands.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "nodes/value.h"
 #include "storage/lmgr.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/snapmgr.h"
@@ -175,7 +177,7 @@ set_list(const char *list)
  * as they are now, and nobody changes them until the transaction ends.
  */
 static Datum
-change_list(bool with)
+change_list(const char *function, bool with)
 {
 	MemoryContext context = CurrentMemoryContext;
 	char	   *own;
@@ -183,6 +185,9 @@ change_list(bool with)
 	char	   *present;
 	char	   *wanted;
 
+	PreventCommandDuringRecovery(function);
+	if (!ws_owns_database())
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_DATABASE, get_database_name(MyDatabaseId));
 	LockRelationOid(DbRoleSettingRelationId, ShareRowExclusiveLock);
 	CommandCounterIncrement();
 	PushActiveSnapshot(GetLatestSnapshot());
@@ -264,7 +269,7 @@ PGDLLEXPORT Datum wiscsort_enable_in_database(PG_FUNCTION_ARGS);
 Datum
 wiscsort_enable_in_database(PG_FUNCTION_ARGS)
 {
-	return change_list(true);
+	return change_list("wiscsort.enable_in_database()", true);
 }
 
 PG_FUNCTION_INFO_V1(wiscsort_disable_in_database);
@@ -274,5 +279,5 @@ PGDLLEXPORT Datum wiscsort_disable_in_database(PG_FUNCTION_ARGS);
 Datum
 wiscsort_disable_in_database(PG_FUNCTION_ARGS)
 {
-	return change_list(false);
+	return change_list("wiscsort.disable_in_database()", false);
 }

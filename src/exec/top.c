@@ -48,7 +48,7 @@ typedef struct TopRow
 struct WsTop
 {
 	MemoryContext context;		/* of rows that are in no chunk */
-	MemoryContext lasting;		/* of chunks */
+	MemoryContext lasting;		/* of chunks, and what abbreviation keeps */
 	char	   *chunks[MOST_CHUNKS];
 	int			nchunks;		/* of these, how many there are, and are in use */
 	int			in_use;
@@ -197,10 +197,10 @@ copy_to_chunk(WsTop *top, TupleTableSlot *slot)
 	return copy;
 }
 
+/* In top->context. */
 static TopRow
 copy_row(WsTop *top, TupleTableSlot *slot)
 {
-	MemoryContext old = MemoryContextSwitchTo(top->context);
 	TopRow		row = {.in_chunk = top->bound == 0};
 
 	if (row.in_chunk)
@@ -210,7 +210,6 @@ copy_row(WsTop *top, TupleTableSlot *slot)
 		row.in_chunk = false;
 		row.row = ExecCopySlotHeapTuple(slot);
 	}
-	MemoryContextSwitchTo(old);
 	row.bytes = sizeof(TopRow) + (row.in_chunk ? MAXALIGN(HEAPTUPLESIZE + row.row->t_len) :
 								  GetMemoryChunkSpace(row.row));
 	top->bytes += row.bytes;
@@ -356,15 +355,18 @@ drop_keys(WsTop *top)
 /*
  * Abbreviates the first keys, where their type has that, and they are enough, or `toasted`; false if they
  * are not.  As tuplesort does it looks whether abbreviations tell the keys apart, each time that they are
- * twice as many.
+ * twice as many.  In a context that stays, as what converters keep does.
  */
 static bool
 abbreviate(WsTop *top, bool toasted)
 {
+	MemoryContext old;
 	int64		next_look = FEW_BRIEF;
+	bool		all = true;
 
 	if (top->brief->abbrev_converter == NULL || (top->n < FEW_BRIEF && !toasted))
 		return false;
+	old = MemoryContextSwitchTo(top->lasting);
 	for (int64 i = 0; i < top->n; i++)
 	{
 		TopRow	   *row = &top->rows[i];
@@ -373,12 +375,14 @@ abbreviate(WsTop *top, bool toasted)
 		if (i == next_look)
 		{
 			next_look *= 2;
-			if (top->brief->abbrev_abort((int) i, top->brief))
-				return false;
+			all = !top->brief->abbrev_abort((int) i, top->brief);
+			if (!all)
+				break;
 		}
 		row->brief = row->isnull ? (Datum) 0 : top->brief->abbrev_converter(row->key, top->brief);
 	}
-	return true;
+	MemoryContextSwitchTo(old);
+	return all;
 }
 
 /* Sorts the kept rows. */

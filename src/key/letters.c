@@ -196,7 +196,7 @@ put_places(LetterBytes *w, Plain *p)
 	else
 		for (Size i = 0; i < p->n && w->pos <= w->end; i += n)
 		{
-			n = Min(Min(p->n - i, MARKED), w->end + 1 - w->pos);
+			n = Min(Min(p->n - i, MARKED), Max(w->end - w->pos, BITS_PER_BYTE));
 			add_bytes(w, places, find_places(p->table, p->text + i, n, places, NULL));
 		}
 }

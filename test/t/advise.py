@@ -309,7 +309,6 @@ def rights():
     equal(error(cur, 'SELECT wiscsort.enable_in_database()')[0], '42501', 'but not switch it on')
 
 
-
 def one(cur, query, function='advise'):
     return records(cur, 'SELECT * FROM wiscsort.%s($q$%s$q$)' % (function, query))[0]
 

@@ -187,6 +187,11 @@ def one_by_one():
         s.caught_up('conflicts')
         if not common.options.core:
             equal(nodes(session(s), QUERY, '').get('Relation Name'), 't', 'rows stay in the table on a standby')
+        if not common.options.core:
+            p.connect().cursor().execute('CREATE EXTENSION IF NOT EXISTS wiscsort')
+            s.caught_up('the extension')
+            equal(error(s.connect().cursor(), 'SELECT wiscsort.enable_in_database()')[0], '25006',
+                  'lists of libraries are not changed on a standby')
         for kind in (fetching, running, running_in_subtransaction):
             conflict(s, kind)
         s.restart(FEEDBACK)
