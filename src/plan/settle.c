@@ -14,8 +14,8 @@
 
 /*
  * What a path is charged too much, for handing rows from workers to the leader, and for an index; less what
- * it is charged too little for the conditions of a scan, and for what is made of its rows.  Of its rows,
- * `share` are taken.
+ * it is charged too little for the conditions of a scan, for what is made of its rows, and for a sort without
+ * helper threads.  Of its rows, `share` are taken.
  */
 static Cost
 overcharge(PlannerInfo *root, const Path *path, double share)
@@ -47,6 +47,7 @@ overcharge(PlannerInfo *root, const Path *path, double share)
 			case T_CustomPath:
 				if (!ws_is_wiscsort(path))
 					return cost;
+				cost -= share * ws_undercharge(root, path);
 				path = linitial(((const CustomPath *) path)->custom_paths);
 				share = 1;
 				break;

@@ -4,11 +4,14 @@
  * Core decides that by parallel_tuple_cost, which is charged for a row of any width, and by the costs of what
  * a scan evaluates, which are next to nothing for most functions.  Handing over a row of 1 kB takes
  * several times as long as one of 50 bytes; a regular expression, or a function of text, takes as long as the
- * sort (docs/decisions/30-cost-model.md).
+ * sort.  And where there is too little memory for helper threads, workers are what takes their place
+ * (docs/decisions/30-cost-model.md).
  *-------------------------------------------------------------------------
  */
 #include "plan/plan.h"
 
+#include "exec/request.h"
+#include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
@@ -30,6 +33,9 @@
 
 /* Of parallel_tuple_cost, what core charges for a row that Gather Merge hands over. */
 #define GATHER_MERGE	1.05
+
+/* What a sort that no helper thread has a part of takes, of what it is charged. */
+#define WITHOUT_HELPER	2.5
 
 /* Of what core charges for handing rows of `width` bytes from workers to the leader, what that takes. */
 double
@@ -138,6 +144,31 @@ may_choose(PlannerInfo *root, const RelOptInfo *rel, List *pathkeys)
 		!ws_any_stays_compared(root, pathkeys, rel->rows);
 }
 
+/*
+ * Of what a sort is charged, what it takes: more without helper threads, for which there is not always enough
+ * memory.  But where the leader merges what workers have sorted, it compares keys as core does: if that is
+ * dear, one sort in the leader is no worse.
+ */
+static double
+taken(List *pathkeys)
+{
+	ListCell   *lc;
+
+	if (work_mem * (Size) 1024 >= WS_HELPER_MEMORY && ws_max_threads != 0)
+		return 1;
+	foreach(lc, pathkeys)
+	{
+		const EquivalenceClass *ec = lfirst_node(PathKey, lc)->pk_eclass;
+		const EquivalenceMember *em = linitial(ec->ec_members);
+		Oid			type = getBaseType(exprType((Node *) em->em_expr));
+
+		if (!get_typbyval(type) && type != UUIDOID && type != BYTEAOID &&
+			(!OidIsValid(ec->ec_collation) || !ws_collates_bytes(ec->ec_collation)))
+			return 1;
+	}
+	return WITHOUT_HELPER;
+}
+
 /* The scan that a WiscSort sorts. */
 static const Path *
 input_of(const Path *sort)
@@ -147,6 +178,20 @@ input_of(const Path *sort)
 	while (IsA(path, ProjectionPath))
 		path = ((const ProjectionPath *) path)->subpath;
 	return path;
+}
+
+/*
+ * What a WiscSort of a table's rows takes beyond its charge, where it is ours to say whether workers sort
+ * them.
+ */
+Cost
+ws_undercharge(PlannerInfo *root, const Path *sort)
+{
+	const Path *scan = input_of(sort);
+
+	if (scan->parent->partial_pathlist == NIL || !may_choose(root, scan->parent, sort->pathkeys))
+		return 0;
+	return (taken(sort->pathkeys) - 1) * (sort->total_cost - scan->total_cost);
 }
 
 /*
@@ -259,6 +304,8 @@ ws_workers_sort(PlannerInfo *root, RelOptInfo *rel, const CustomPath *serial)
 	Cost		result;
 	Cost		hidden;
 	Cost		shared;
+	Cost		alone = serial->path.total_cost;
+	double		more = taken(pathkeys) - 1;
 	ListCell   *lc;
 
 	if (rel->partial_pathlist == NIL || !may_choose(root, rel, pathkeys))
@@ -268,9 +315,11 @@ ws_workers_sort(PlannerInfo *root, RelOptInfo *rel, const CustomPath *serial)
 	if (part == NULL || drops_gather_merge(rel, serial, part, result))
 		return false;
 	result += hidden;
+	alone += more * (alone - all->total_cost);
+	shared += more * (shared - part->total_cost);
 	shared += ws_hidden_cost(root, part) + result * part->rows + parallel_setup_cost * share_of(root, rel) +
 		parallel_tuple_cost * ws_hand_over(rel->reltarget->width) * rel->rows;
-	if (shared < serial->path.total_cost + ws_hidden_cost(root, all) + result * all->rows)
+	if (shared < alone + ws_hidden_cost(root, all) + result * all->rows)
 		return true;
 	foreach(lc, rel->partial_pathlist)
 	{

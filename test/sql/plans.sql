@@ -385,6 +385,7 @@ SELECT wtest.compare('SELECT length(body) FROM wtest.bodies ORDER BY 1'),
 -- Workers sort where functions of their scan take long; one process does where rows are wide to hand over.
 SET max_parallel_workers_per_gather = 2;
 SET parallel_setup_cost = 10;
+SET work_mem = '1MB';
 RESET parallel_tuple_cost;
 SELECT * FROM wtest.plan('SELECT * FROM wtest.bodies ORDER BY k') LIMIT 2;
 CREATE TABLE wtest.slim AS SELECT i AS id, hashint4(i) AS k, md5(i::text) AS pad FROM generate_series(1, 30000) i;
@@ -410,6 +411,16 @@ SET parallel_tuple_cost = 0.05;
 SELECT * FROM wtest.plan('SELECT id, upper(md5(pad)) FROM wtest.slims ORDER BY k') LIMIT 2;
 RESET parallel_tuple_cost;
 SELECT wtest.compare('SELECT * FROM wtest.slims WHERE md5(upper(pad)) <> pad ORDER BY k, id');
+-- So they do where there is no memory, or no leave, for helper threads, unless the leader's comparisons are dear.
+SET work_mem = '512kB';
+SELECT * FROM wtest.plan('SELECT * FROM wtest.slim WHERE id > 100 ORDER BY k') LIMIT 2;
+SELECT * FROM wtest.plan('SELECT * FROM wtest.slim WHERE id > 100 ORDER BY pad COLLATE "und-x-icu"') LIMIT 2;
+SELECT * FROM wtest.plan('SELECT * FROM wtest.slim WHERE id > 100 ORDER BY pad COLLATE "C"') LIMIT 2;
+SET work_mem = '1MB';
+SET wiscsort.max_threads = 0;
+SELECT * FROM wtest.plan('SELECT * FROM wtest.slim WHERE id > 100 ORDER BY k') LIMIT 2;
+RESET wiscsort.max_threads;
+SET work_mem = '64kB';
 SELECT count(*) FROM wtest.slim WHERE current_setting('work_mem') <> '';
 SET max_parallel_workers_per_gather = 0;
 
