@@ -28,7 +28,6 @@
 #include "commands/explain.h"
 #include "miscadmin.h"
 #include "nodes/pathnodes.h"
-#include "utils/pg_locale.h"
 #include "optimizer/cost.h"
 #include "optimizer/paths.h"
 #include "utils/guc.h"
@@ -99,13 +98,6 @@ ws_var_nullable(PlannerInfo *root, Var *var)
 		(rel != NULL && bms_overlap(rel->top_parent_relids, root->nullable_baserels));
 #endif
 }
-
-/* Are texts in the order of their bytes? */
-#if PG_VERSION_NUM >= 180000
-#define ws_collates_bytes(collation)	(pg_newlocale_from_collation(collation)->collate_is_c)
-#else
-#define ws_collates_bytes(collation)	lc_collate_is_c(collation)
-#endif
 
 /* Is the user the owner of the database, or a member of that role, or a superuser? */
 #if PG_VERSION_NUM >= 160000

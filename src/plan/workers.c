@@ -11,7 +11,6 @@
 #include "plan/plan.h"
 
 #include "exec/request.h"
-#include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
@@ -144,29 +143,11 @@ may_choose(PlannerInfo *root, const RelOptInfo *rel, List *pathkeys)
 		!ws_any_stays_compared(root, pathkeys, rel->rows);
 }
 
-/*
- * Of what a sort is charged, what it takes: more without helper threads, for which there is not always enough
- * memory.  But where the leader merges what workers have sorted, it compares keys as core does: if that is
- * dear, one sort in the leader is no worse.
- */
+/* Of what a sort is charged, what it takes: more without helper threads. */
 static double
-taken(List *pathkeys)
+taken(void)
 {
-	ListCell   *lc;
-
-	if (work_mem * (Size) 1024 >= WS_HELPER_MEMORY && ws_max_threads != 0)
-		return 1;
-	foreach(lc, pathkeys)
-	{
-		const EquivalenceClass *ec = lfirst_node(PathKey, lc)->pk_eclass;
-		const EquivalenceMember *em = linitial(ec->ec_members);
-		Oid			type = getBaseType(exprType((Node *) em->em_expr));
-
-		if (!get_typbyval(type) && type != UUIDOID && type != BYTEAOID &&
-			(!OidIsValid(ec->ec_collation) || !ws_collates_bytes(ec->ec_collation)))
-			return 1;
-	}
-	return WITHOUT_HELPER;
+	return work_mem * (Size) 1024 >= WS_HELPER_MEMORY && ws_max_threads != 0 ? 1 : WITHOUT_HELPER;
 }
 
 /* The scan that a WiscSort sorts. */
@@ -191,7 +172,7 @@ ws_undercharge(PlannerInfo *root, const Path *sort)
 
 	if (scan->parent->partial_pathlist == NIL || !may_choose(root, scan->parent, sort->pathkeys))
 		return 0;
-	return (taken(sort->pathkeys) - 1) * (sort->total_cost - scan->total_cost);
+	return (taken() - 1) * (sort->total_cost - scan->total_cost);
 }
 
 /*
@@ -305,7 +286,7 @@ ws_workers_sort(PlannerInfo *root, RelOptInfo *rel, const CustomPath *serial)
 	Cost		hidden;
 	Cost		shared;
 	Cost		alone = serial->path.total_cost;
-	double		more = taken(pathkeys) - 1;
+	double		more = taken() - 1;
 	ListCell   *lc;
 
 	if (rel->partial_pathlist == NIL || !may_choose(root, rel, pathkeys))
