@@ -17,6 +17,7 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
+#include "parser/parse_node.h"
 #include "parser/parser.h"
 #include "tcop/tcopprot.h"
 #include "utils/resowner.h"
@@ -33,18 +34,23 @@ refuse(const char *message)
 			 errhint("Give one SELECT, VALUES or WITH query that only reads.")));
 }
 
-/* Refuses parameters: before the analysis, which would complain that nothing tells their types. */
-static bool
-check_parameters(Node *node, void *context)
+/* A ParseParamRefHook that refuses parameters. */
+static Node *
+refuse_parameter(ParseState *pstate, ParamRef *parameter)
 {
-	if (node == NULL)
-		return false;
-	if (IsA(node, ParamRef))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_PARAMETER),
-				 errmsg("the query has parameters"),
-				 errhint("Put values in the places of $1 and the like.")));
-	return raw_expression_tree_walker(node, check_parameters, context);
+	ereport(ERROR,
+			(errcode(ERRCODE_UNDEFINED_PARAMETER),
+			 errmsg("the query has parameters"),
+			 errhint("Put values in the places of $1 and the like."),
+			 parser_errposition(pstate, parameter->location)));
+	return NULL;
+}
+
+/* A ParserSetupHook. */
+static void
+refuse_parameters(ParseState *pstate, void *arg)
+{
+	pstate->p_paramref_hook = refuse_parameter;
 }
 
 /* Refuses queries, at any level, that write or lock rows. */
@@ -83,8 +89,7 @@ ws_accept_query(const char *text)
 	raw = linitial_node(RawStmt, parsed);
 	if (!IsA(raw->stmt, SelectStmt))
 		refuse("the statement is not a query");
-	(void) check_parameters(raw->stmt, NULL);
-	queries = pg_analyze_and_rewrite_fixedparams(raw, text, NULL, 0, NULL);
+	queries = pg_analyze_and_rewrite_withcb(raw, text, refuse_parameters, NULL, NULL);
 	if (list_length(queries) != 1)
 		refuse("the statement would write");
 	query = linitial_node(Query, queries);

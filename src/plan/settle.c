@@ -47,7 +47,7 @@ overcharge(PlannerInfo *root, const Path *path, double share)
 			case T_CustomPath:
 				if (!ws_is_wiscsort(path))
 					return cost;
-				cost -= share * ws_undercharge(root, path);
+				cost -= ws_undercharge(root, path);
 				path = linitial(((const CustomPath *) path)->custom_paths);
 				share = 1;
 				break;

@@ -33,8 +33,8 @@
 /* Of parallel_tuple_cost, what core charges for a row that Gather Merge hands over. */
 #define GATHER_MERGE	1.05
 
-/* What a sort that no helper thread has a part of takes, of what it is charged. */
-#define WITHOUT_HELPER	2.5
+/* Of what a sort is charged, what it takes beyond that where there is no memory for helper threads. */
+#define WITHOUT_HELPER	1.5
 
 /* Of what core charges for handing rows of `width` bytes from workers to the leader, what that takes. */
 double
@@ -143,11 +143,11 @@ may_choose(PlannerInfo *root, const RelOptInfo *rel, List *pathkeys)
 		!ws_any_stays_compared(root, pathkeys, rel->rows);
 }
 
-/* Of what a sort is charged, what it takes: more without helper threads. */
-static double
-taken(void)
+/* What a sort takes beyond its charge. */
+static Cost
+beyond(Cost charged)
 {
-	return work_mem * (Size) 1024 >= WS_HELPER_MEMORY && ws_max_threads != 0 ? 1 : WITHOUT_HELPER;
+	return work_mem * (Size) 1024 < WS_HELPER_MEMORY ? WITHOUT_HELPER * charged : 0;
 }
 
 /* The scan that a WiscSort sorts. */
@@ -169,10 +169,10 @@ Cost
 ws_undercharge(PlannerInfo *root, const Path *sort)
 {
 	const Path *scan = input_of(sort);
+	Cost		more = beyond(sort->total_cost - scan->total_cost);
 
-	if (scan->parent->partial_pathlist == NIL || !may_choose(root, scan->parent, sort->pathkeys))
-		return 0;
-	return (taken() - 1) * (sort->total_cost - scan->total_cost);
+	return more > 0 && scan->parent->partial_pathlist != NIL &&
+		may_choose(root, scan->parent, sort->pathkeys) ? more : 0;
 }
 
 /*
@@ -285,8 +285,7 @@ ws_workers_sort(PlannerInfo *root, RelOptInfo *rel, const CustomPath *serial)
 	Cost		result;
 	Cost		hidden;
 	Cost		shared;
-	Cost		alone = serial->path.total_cost;
-	double		more = taken() - 1;
+	Cost		alone;
 	ListCell   *lc;
 
 	if (rel->partial_pathlist == NIL || !may_choose(root, rel, pathkeys))
@@ -296,11 +295,12 @@ ws_workers_sort(PlannerInfo *root, RelOptInfo *rel, const CustomPath *serial)
 	if (part == NULL || drops_gather_merge(rel, serial, part, result))
 		return false;
 	result += hidden;
-	alone += more * (alone - all->total_cost);
-	shared += more * (shared - part->total_cost);
-	shared += ws_hidden_cost(root, part) + result * part->rows + parallel_setup_cost * share_of(root, rel) +
+	alone = serial->path.total_cost + beyond(serial->path.total_cost - all->total_cost) +
+		ws_hidden_cost(root, all) + result * all->rows;
+	shared += beyond(shared - part->total_cost) + ws_hidden_cost(root, part) + result * part->rows +
+		parallel_setup_cost * share_of(root, rel) +
 		parallel_tuple_cost * ws_hand_over(rel->reltarget->width) * rel->rows;
-	if (shared < alone + ws_hidden_cost(root, all) + result * all->rows)
+	if (shared < alone)
 		return true;
 	foreach(lc, rel->partial_pathlist)
 	{

@@ -18,7 +18,7 @@ FILE = 'advise/query.c'
 fault('writing queries', FILE, 'if (query->commandType != CMD_SELECT || query->hasModifyingCTE)', 'if (false)',
       't:advise')
 fault('locking queries', FILE, 'if (query->rowMarks != NIL)', 'if (false)', 't:advise')
-fault('parameters', FILE, 'if (IsA(node, ParamRef))', 'if (false)', 't:advise')
+fault('parameters', FILE, 'pstate->p_paramref_hook = refuse_parameter;', '', 't:advise')
 fault('a query that is run may write', FILE,
       'XactReadOnly = true;		/* until the subtransaction ends */', '', 't:advise')
 FILE = 'exec/input.c'

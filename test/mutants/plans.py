@@ -65,7 +65,7 @@ fault('a merge of which core sorts a member stays', FILE,
 fault('a merge takes what it is charged', FILE,
       'if (cpath == NULL || cpath->path.total_cost - below >= MERGE_TAKES * (path->total_cost - below))',
       'if (cpath == NULL || cpath->path.total_cost >= path->total_cost)', 'sql:plans')
-fault('no memory for helpers, and yet one process', 'plan/workers.c', '#define WITHOUT_HELPER	2.5',
-      '#define WITHOUT_HELPER	1.0', 'sql:plans')
-fault('one process in the place of workers', 'plan/settle.c', 'cost -= share * ws_undercharge(root, path);', '',
+fault('no memory for helpers, and yet one process', 'plan/workers.c', '#define WITHOUT_HELPER	1.5',
+      '#define WITHOUT_HELPER	0.0', 'sql:plans')
+fault('one process in the place of workers', 'plan/settle.c', 'cost -= ws_undercharge(root, path);', '',
       'sql:plans')

@@ -411,11 +411,12 @@ SET parallel_tuple_cost = 0.05;
 SELECT * FROM wtest.plan('SELECT id, upper(md5(pad)) FROM wtest.slims ORDER BY k') LIMIT 2;
 RESET parallel_tuple_cost;
 SELECT wtest.compare('SELECT * FROM wtest.slims WHERE md5(upper(pad)) <> pad ORDER BY k, id');
--- So they do where there is no memory, or no leave, for helper threads.
+-- So they do where there is no memory for helper threads.
 SET work_mem = '512kB';
 SELECT * FROM wtest.plan('SELECT * FROM wtest.slim WHERE id > 100 ORDER BY k') LIMIT 2;
 SELECT * FROM wtest.plan('SELECT * FROM wtest.slim WHERE id > 100 ORDER BY pad COLLATE "und-x-icu"') LIMIT 2;
 SELECT * FROM wtest.plan('SELECT * FROM wtest.slim WHERE id > 100 ORDER BY pad COLLATE "C"') LIMIT 2;
+-- Where there are none because nobody wants them, one process stays.
 SET work_mem = '1MB';
 SET wiscsort.max_threads = 0;
 SELECT * FROM wtest.plan('SELECT * FROM wtest.slim WHERE id > 100 ORDER BY k') LIMIT 2;
