@@ -19,6 +19,9 @@
  * the beginning of its parent; or, if many keys are equal, where these bytes do not reach their ends: equal
  * prefixes that do not tell the whole key are ties, which cost a look at the rows.
  *
+ * What only one key of the sample begins with is likely to be what many of those to come do, if keys like it
+ * have nodes.  One key does not tell where that ends, but the others do: behind the same bytes as theirs.
+ *
  * Memory: as much as the caller allows, in CurrentMemoryContext.  Nothing is raised.
  *-------------------------------------------------------------------------
  */
@@ -29,6 +32,8 @@
 
 #define MOST_NODES		16384	/* which have four times as many codes */
 #define CODES			4		/* of a node at most: the gap before it, below, above, and its last gap */
+#define LEAST_TAIL		2		/* bytes that labels end with, which are not so by chance */
+#define ALONE_TOLD		4		/* bytes behind a beginning that tell its keys apart, as a rule */
 #define ROOT			0		/* its beginning is empty */
 
 typedef struct Beginning
@@ -76,12 +81,18 @@ typedef struct Build
 	const uint16 *common;		/* bytes that a key has in common with the one before it */
 	bool		whole;			/* prefixes should tell whole keys */
 	Size		least;			/* keys of a node */
+	bool		alone;			/* or one that ends as others do */
 	int			most;			/* nodes */
 	int			nodes;
 	Beginning  *node;
 	Range	   *range;
 	Size		labels;			/* bytes */
 	Size		ranks;
+	Size		nalone;			/* nodes of one key */
+	const uint8 *label;			/* of the last node of several keys */
+	Size		nlabel;
+	const uint8 *tail;			/* what such labels end with */
+	Size		ntail;
 } Build;
 
 static inline int
@@ -123,22 +134,74 @@ in_common(const WsKeyBytes *x, const WsKeyBytes *y)
 	return (uint16) i;
 }
 
-/* Adds the node of the keys of a range.  False if there are too many. */
+/*
+ * Notes what the label of a node of several keys ends with, as the one before it does.  Of two such ends, of
+ * which one ends with the other, the shorter is kept: a few keys may be alike in more by chance.
+ */
+static void
+note_tail(Build *b, const uint8 *label, Size n)
+{
+	Size		same = 0;
+	Size		most = Min(n, b->nlabel);
+
+	while (same < most && label[n - 1 - same] == b->label[b->nlabel - 1 - same])
+		same++;
+	b->label = label;
+	b->nlabel = n;
+	if (same < LEAST_TAIL ||
+		(b->ntail > 0 && same > b->ntail && memcmp(label + n - b->ntail, b->tail, b->ntail) == 0))
+		return;
+	b->tail = label + n - same;
+	b->ntail = same;
+}
+
+/* Adds the node of the keys of a range, which begin with `length` bytes.  False if there are too many. */
 static bool
-add_node(Build *b, int parent, Range range)
+add_node(Build *b, int parent, Range range, Size length)
 {
 	Beginning  *node = &b->node[b->nodes];
-	uint16		length = b->nodes == ROOT ? 0 : b->common[range.from + 1];
+	Size		known = b->nodes == ROOT ? length : b->node[parent].length;
 
 	if (b->nodes == b->most)
 		return false;
-	for (Size i = range.from + 2; i < range.to; i++)
-		length = Min(length, b->common[i]);
-	*node = (Beginning) {.parent = parent, .length = length, .label = (int) b->labels};
-	if (b->nodes != ROOT)
-		b->labels += length - b->node[parent].length;
+	*node = (Beginning) {.parent = parent, .length = (uint16) length, .label = (int) b->labels};
+	b->labels += length - known;
+	if (range.to - range.from == 1)
+		b->nalone++;
+	else
+		note_tail(b, b->keys[range.from].bytes + known, length - known);
 	b->range[b->nodes++] = range;
 	return true;
+}
+
+/* The bytes that all keys of a range, which are two or more, begin with. */
+static Size
+common_length(const Build *b, Range range)
+{
+	uint16		length = b->common[range.from + 1];
+
+	for (Size i = range.from + 2; i < range.to; i++)
+		length = Min(length, b->common[i]);
+	return length;
+}
+
+/*
+ * Where the beginning of a key ends, behind one of `length` bytes, if it ends as others do; 0 if it does not,
+ * or if the bytes behind those tell enough without it.
+ */
+static Size
+likely_end(const Build *b, Size key, Size length)
+{
+	const WsKeyBytes *k = &b->keys[key];
+	const uint8 *tail = NULL;
+	Size		end;
+
+	if (b->ntail > 0 && k->n > length + 1)
+		tail = memmem(k->bytes + length + 1, k->n - length - 1, b->tail, b->ntail);
+	if (tail == NULL)
+		return 0;
+	end = tail + b->ntail - k->bytes;
+	return end + ALONE_TOLD > length + WS_BEHIND_CODE ? end : 0;
 }
 
 /* Are there keys in a range of which the bytes behind a beginning of `length` bytes do not tell enough? */
@@ -152,6 +215,24 @@ has_ties(const Build *b, Range range, Size length)
 			(b->whole && b->keys[i].n >= told && b->keys[i].n < WS_BEGINNING))
 			return true;
 	return false;
+}
+
+/*
+ * The length of what the keys of a range begin with, if a node below a beginning of `length` bytes is to be
+ * made of that, else 0.
+ */
+static Size
+node_end(const Build *b, Range range, Size length)
+{
+	Size		n = range.to - range.from;
+	Size		end;
+
+	if (n >= b->least && has_ties(b, range, length))
+		return common_length(b, range);
+	if (!b->alone || likely_end(b, range.to - 1, length) == 0)
+		return 0;
+	end = likely_end(b, range.from, length);
+	return n == 1 || end == 0 ? end : common_length(b, range);
 }
 
 /* The first byte of a node's label. */
@@ -180,8 +261,12 @@ add_children(Build *b, int parent)
 	Size		length = b->node[parent].length;
 	Range		all = b->range[parent];
 	Size		from = all.from;
+	Size		end;
 
 	b->node[parent].first_child = b->nodes;
+	/* what is in line behind a key that is alone is nobody else's */
+	if (all.to - all.from == 1)
+		return true;
 	for (Size i = all.from + 1; i <= all.to; i++)
 	{
 		Range		range = {from, i};
@@ -189,9 +274,10 @@ add_children(Build *b, int parent)
 		if (i < all.to && b->common[i] > length)
 			continue;			/* with the same byte behind the beginning */
 		from = i;
-		if (i - range.from < b->least || !has_ties(b, range, length))
+		end = node_end(b, range, length);
+		if (end == 0)
 			continue;
-		if (!add_node(b, parent, range))
+		if (!add_node(b, parent, range, end))
 			return false;
 		b->node[parent].children++;
 	}
@@ -204,8 +290,8 @@ static bool
 add_nodes(Build *b, Size n)
 {
 	b->nodes = 0;
-	b->labels = b->ranks = 0;
-	if (!add_node(b, ROOT, (Range) {0, n}))
+	b->labels = b->ranks = b->nalone = b->nlabel = b->ntail = 0;
+	if (!add_node(b, ROOT, (Range) {0, n}, 0))
 		return false;
 	for (int i = 0; i < b->nodes; i++)
 		if (!add_children(b, i))
@@ -298,7 +384,7 @@ ws_beginnings_create(WsKeyBytes *keys, Size n, bool ends, Size most)
 	MemoryContext work = AllocSetContextCreate(context, "WiscSort beginnings", ALLOCSET_DEFAULT_SIZES);
 	uint16	   *common;
 	WsBeginnings *result;
-	Build		b = {.keys = keys, .least = 2};
+	Build		b = {.keys = keys, .least = 2, .alone = true};
 	Size		equal = 0;
 
 	MemoryContextSwitchTo(work);
@@ -315,12 +401,15 @@ ws_beginnings_create(WsKeyBytes *keys, Size n, bool ends, Size most)
 		equal += common[i] == keys[i - 1].n && common[i] == keys[i].n;
 	}
 	b.whole = ends && equal > n / WS_LEARN_ONE_IN;
-	while (!add_nodes(&b, n) || trie_bytes(&b) > most)
+	while (!add_nodes(&b, n) || trie_bytes(&b) > most || b.nalone > n / 2)
 	{
 		/* the root alone always fits */
 		if (b.least > n)
 			break;
-		b.least *= 2;
+		/* without keys that are alone first */
+		if (!b.alone)
+			b.least *= 2;
+		b.alone = false;
 	}
 	MemoryContextSwitchTo(context);
 	result = copy_trie(&b);

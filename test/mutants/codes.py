@@ -49,6 +49,11 @@ fault('a label of eight bytes is not compared', FILE, 'for (; n > sizeof(x); n -
 fault('bytes behind a part one too many', FILE, 'behind--;\nbreak;', 'break;', 'unit:test_beginnings')
 fault('keys never told to their ends', FILE, 'b.whole = ends && equal > n / WS_LEARN_ONE_IN;', 'b.whole = false;',
       'unit:test_beginnings')
+fault('what one key begins with gets no code', FILE, 'Build		b = {.keys = keys, .least = 2, .alone = true};',
+      'Build		b = {.keys = keys, .least = 2};', 'unit:test_beginnings')
+fault('labels end with anything', FILE,
+      'while (same < most && label[n - 1 - same] == b->label[b->nlabel - 1 - same])', 'while (same < most)',
+      'unit:test_beginnings')
 FILE = 'key/sample.c'
 fault('codes of beginnings that leave all ties', FILE,
       'if (is_better(l, left, *tied))', 'if (left < l->n)', 'unit:test_dictionary', 'Slower only: prefixes are right all the same.')

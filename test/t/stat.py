@@ -16,7 +16,7 @@ from common import check, equal, error, healthy, rows, skip, value
 SHARED = {'shared_preload_libraries': 'wiscsort', 'compute_query_id': 'on', 'max_parallel_workers_per_gather': '0'}
 FIELDS = ('sorts', 'aborted', 'one_pass', 'merge_pass', 'spool', 'heap', 'inline', 'keys', 'few', 'rows', 'temp_peak',
           'memory_peak', 'runs', 'merge_passes', 'blocks_direct', 'blocks_buffered', 'blocks_of_runs', 'read_stalls',
-          'began_again', 'left_to_core', 'left_to_core_bytes')
+          'read_stall_seconds * 1e6', 'began_again', 'left_to_core', 'left_to_core_bytes')
 PEAKS = ('temp_peak', 'memory_peak')
 ALL = 'count(s.*) FROM (%s OFFSET 0) s'
 
@@ -42,7 +42,7 @@ def stat(cur, where='true'):
     """All counts together, {name: number}."""
     wanted = ['%s(%s)' % ('max' if name in PEAKS else 'sum', name) for name in FIELDS]
     cur.execute('SELECT %s FROM wiscsort.stat WHERE %s' % (', '.join(wanted), where))
-    return {name: int(found or 0) for name, found in zip(FIELDS, cur.fetchone())}
+    return {name: round(found or 0) for name, found in zip(FIELDS, cur.fetchone())}
 
 
 def total(cur):
@@ -86,6 +86,7 @@ def explained(plan):
                             ('blocks_direct', 'Blocks Direct'), ('blocks_buffered', 'Blocks Buffered'),
                             ('blocks_of_runs', 'Read Order Blocks'), ('read_stalls', 'Read Stalls')):
             found[name] += node.get(field, 0)
+        found['read_stall_seconds * 1e6'] += round(node.get('Read Stall Time', 0) * 1000)
     return found
 
 
@@ -116,7 +117,7 @@ def exact():
             parts = (chance.choice((0, 300, 5000, 20000)), keys)
             sql = sql % parts[:sql.count('%')]
             value(cur, 'SELECT wiscsort.stat_reset()')
-            plan = rows(cur, 'EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) ' + sql)[0][0]
+            plan = rows(cur, 'EXPLAIN (ANALYZE, FORMAT JSON) ' + sql)[0][0]
             plan = (plan if isinstance(plan, list) else json.loads(plan))[0]['Plan']
             found, wanted = stat(cur), explained(plan)
             for name in PEAKS:

@@ -117,6 +117,7 @@ static const Shape shapes[] = {
 	{"bytes that are extreme", 4000, 1000000, extremes, 0.5, 0},
 	{"bytes that are extreme, little memory", 4000, 3000, extremes, 0.3, 0},
 	{"addresses", 10000, 1000000, addresses, 0.95, 0},
+	{"addresses, many of them once", 1500, 1000000, addresses, 0.45, 0},
 	{"addresses, little memory", 10000, 5000, addresses, 0.0, 0},
 	{"addresses, no memory", 10000, 1, addresses, 0.0, 0},
 	{"addresses, two of them known", 2, 100000, addresses, 0.0, 0},
