@@ -32,7 +32,7 @@
 
 #define MOST_NODES		16384	/* which have four times as many codes */
 #define CODES			4		/* of a node at most: the gap before it, below, above, and its last gap */
-#define LEAST_TAIL		2		/* bytes that labels end with, which are not so by chance */
+#define LEAST_TAIL		2		/* bytes that two labels must end with alike */
 #define ALONE_TOLD		4		/* bytes behind a beginning that tell its keys apart, as a rule */
 #define ROOT			0		/* its beginning is empty */
 
@@ -81,7 +81,7 @@ typedef struct Build
 	const uint16 *common;		/* bytes that a key has in common with the one before it */
 	bool		whole;			/* prefixes should tell whole keys */
 	Size		least;			/* keys of a node */
-	bool		alone;			/* or one that ends as others do */
+	bool		alone;			/* a node may be of fewer, too, if these end as others do */
 	int			most;			/* nodes */
 	int			nodes;
 	Beginning  *node;
@@ -91,7 +91,8 @@ typedef struct Build
 	Size		nalone;			/* nodes of one key */
 	const uint8 *label;			/* of the last node of several keys */
 	Size		nlabel;
-	const uint8 *tail;			/* what such labels end with */
+	Size		longest;		/* of such labels */
+	const uint8 *tail;			/* what two of them in a row ended with last */
 	Size		ntail;
 } Build;
 
@@ -135,8 +136,9 @@ in_common(const WsKeyBytes *x, const WsKeyBytes *y)
 }
 
 /*
- * Notes what the label of a node of several keys ends with, as the one before it does.  Of two such ends, of
- * which one ends with the other, the shorter is kept: a few keys may be alike in more by chance.
+ * Notes the label of a node of several keys.  If it ends as the one before it does, that is the tail from now
+ * on.  But of two tails, of which one ends with the other, the shorter is kept: a few keys may be alike in
+ * more by chance.
  */
 static void
 note_tail(Build *b, const uint8 *label, Size n)
@@ -148,6 +150,7 @@ note_tail(Build *b, const uint8 *label, Size n)
 		same++;
 	b->label = label;
 	b->nlabel = n;
+	b->longest = Max(b->longest, n);
 	if (same < LEAST_TAIL ||
 		(b->ntail > 0 && same > b->ntail && memcmp(label + n - b->ntail, b->tail, b->ntail) == 0))
 		return;
@@ -160,7 +163,7 @@ static bool
 add_node(Build *b, int parent, Range range, Size length)
 {
 	Beginning  *node = &b->node[b->nodes];
-	Size		known = b->nodes == ROOT ? length : b->node[parent].length;
+	Size		known = b->nodes == ROOT ? 0 : b->node[parent].length;
 
 	if (b->nodes == b->most)
 		return false;
@@ -168,7 +171,7 @@ add_node(Build *b, int parent, Range range, Size length)
 	b->labels += length - known;
 	if (range.to - range.from == 1)
 		b->nalone++;
-	else
+	else if (b->nodes != ROOT)
 		note_tail(b, b->keys[range.from].bytes + known, length - known);
 	b->range[b->nodes++] = range;
 	return true;
@@ -186,22 +189,24 @@ common_length(const Build *b, Range range)
 }
 
 /*
- * Where the beginning of a key ends, behind one of `length` bytes, if it ends as others do; 0 if it does not,
- * or if the bytes behind those tell enough without it.
+ * Where the beginning of a key ends that goes on behind one of `length` bytes, if it ends as others do.
+ * Else 0; also if that is so near that the bytes behind the shorter one tell enough, or farther than in any
+ * others: ends of words are in every key somewhere, and the bytes that beginnings reach to are made for each
+ * row.
  */
 static Size
 likely_end(const Build *b, Size key, Size length)
 {
 	const WsKeyBytes *k = &b->keys[key];
 	const uint8 *tail = NULL;
-	Size		end;
+	Size		adds;
 
 	if (b->ntail > 0 && k->n > length + 1)
 		tail = memmem(k->bytes + length + 1, k->n - length - 1, b->tail, b->ntail);
 	if (tail == NULL)
 		return 0;
-	end = tail + b->ntail - k->bytes;
-	return end + ALONE_TOLD > length + WS_BEHIND_CODE ? end : 0;
+	adds = tail + b->ntail - k->bytes - length;
+	return adds + ALONE_TOLD > WS_BEHIND_CODE && adds <= b->longest + 1 ? length + adds : 0;
 }
 
 /* Are there keys in a range of which the bytes behind a beginning of `length` bytes do not tell enough? */
@@ -219,7 +224,7 @@ has_ties(const Build *b, Range range, Size length)
 
 /*
  * The length of what the keys of a range begin with, if a node below a beginning of `length` bytes is to be
- * made of that, else 0.
+ * made of that, else 0: for those that it leaves tied, or if the first and the last of them end as others do.
  */
 static Size
 node_end(const Build *b, Range range, Size length)
@@ -229,10 +234,10 @@ node_end(const Build *b, Range range, Size length)
 
 	if (n >= b->least && has_ties(b, range, length))
 		return common_length(b, range);
-	if (!b->alone || likely_end(b, range.to - 1, length) == 0)
-		return 0;
-	end = likely_end(b, range.from, length);
-	return n == 1 || end == 0 ? end : common_length(b, range);
+	end = b->alone ? likely_end(b, range.from, length) : 0;
+	if (end == 0 || n == 1)
+		return end;
+	return likely_end(b, range.to - 1, length) > 0 ? common_length(b, range) : 0;
 }
 
 /* The first byte of a node's label. */
@@ -264,7 +269,7 @@ add_children(Build *b, int parent)
 	Size		end;
 
 	b->node[parent].first_child = b->nodes;
-	/* what is in line behind a key that is alone is nobody else's */
+	/* a node of one key has no children: nothing says where a longer beginning would end */
 	if (all.to - all.from == 1)
 		return true;
 	for (Size i = all.from + 1; i <= all.to; i++)
@@ -290,7 +295,7 @@ static bool
 add_nodes(Build *b, Size n)
 {
 	b->nodes = 0;
-	b->labels = b->ranks = b->nalone = b->nlabel = b->ntail = 0;
+	b->labels = b->ranks = b->nalone = b->nlabel = b->longest = b->ntail = 0;
 	if (!add_node(b, ROOT, (Range) {0, n}, 0))
 		return false;
 	for (int i = 0; i < b->nodes; i++)
