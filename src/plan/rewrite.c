@@ -37,6 +37,7 @@ typedef struct Rewrite
 	WsSaved		saved;			/* below the path being looked at */
 	bool		unknown;		/* how many groups there are (groups.c) */
 	bool		for_groups;		/* the path being looked at delivers their rows */
+	int			workers;		/* run the path being looked at, each */
 } Rewrite;
 
 static void rewrite(Rewrite *rw, Path **path, double bound);
@@ -88,6 +89,7 @@ better_sort(Rewrite *rw, SortPath *sort, bool for_groups, double bound)
 		return NULL;
 	}
 	cpath = ws_wrap_sort(rw->root, sort, bound);
+	ws_charge_workers(cpath, &sort->path, Max(rw->workers, input->parallel_workers));
 	if (for_groups && rw->unknown)
 	{
 		cpath->path.startup_cost = Max(cpath->path.startup_cost, BARELY_LESS * sort->path.startup_cost);
@@ -359,7 +361,7 @@ static Path *
 rewrite_member(Rewrite *rw, SubqueryScanPath *scan, double bound)
 {
 	PlannerInfo *level = scan->path.parent->subroot;
-	Rewrite		member = {level, {0, 0}, rw->unknown, false};
+	Rewrite		member = {level, {0, 0}, rw->unknown, false, rw->workers};
 	Path	   *sort = scan->subpath;
 	CustomPath *cpath;
 	SubqueryScanPath *result;
@@ -456,11 +458,15 @@ rewrite(Rewrite *rw, Path **path, double bound)
 			p = *path = rewrite_member(rw, (SubqueryScanPath *) p, bound);
 			break;
 		case T_GatherPath:
+			rw->workers = ((GatherPath *) p)->num_workers;
 			rewrite(rw, &((GatherPath *) p)->subpath, ws_bound_in_worker(rw->root, bound));
+			rw->workers = 0;
 			break;
 		case T_GatherMergePath:
 			rw->for_groups = for_groups;
+			rw->workers = ((GatherMergePath *) p)->num_workers;
 			rewrite(rw, &((GatherMergePath *) p)->subpath, ws_bound_in_worker(rw->root, bound));
+			rw->workers = 0;
 			break;
 		case T_ProjectionPath:
 			rewrite(rw, &((ProjectionPath *) p)->subpath, bound);
@@ -532,7 +538,7 @@ done:
 void
 ws_rewrite_final(PlannerInfo *root, RelOptInfo *final_rel)
 {
-	Rewrite		rw = {root, {0, 0}, !ws_debug_force && ws_hashed_for_less(root), false};
+	Rewrite		rw = {root, {0, 0}, !ws_debug_force && ws_hashed_for_less(root), false, 0};
 	double		bound = ws_inherited_bound(root);
 	WsRivals	rivals;
 

@@ -20,6 +20,7 @@
 #include "optimizer/paths.h"
 #include "optimizer/plancat.h"
 #include "optimizer/restrictinfo.h"
+#include "os/os.h"
 #include "utils/lsyscache.h"
 
 /* Of parallel_tuple_cost, what handing over a row takes, and what each 1,000 bytes of it take beyond that. */
@@ -35,6 +36,12 @@
 
 /* Of what a sort is charged, what it takes beyond that where there is no memory for helper threads. */
 #define WITHOUT_HELPER	1.5
+
+/* Of what one process with helper threads is charged for a sort, what each of several takes without any. */
+#define NO_HELPERS		1.25
+
+/* Of core's sort, what is less for add_path, too, which takes a hundredth for nothing. */
+#define LESS			0.98
 
 /* Of what core charges for handing rows of `width` bytes from workers to the leader, what that takes. */
 double
@@ -148,6 +155,35 @@ static Cost
 beyond(Cost charged)
 {
 	return work_mem * (Size) 1024 < WS_HELPER_MEMORY ? WITHOUT_HELPER * charged : 0;
+}
+
+/*
+ * Charges `cpath`, a WiscSort in each of so many parallel workers, what it takes them: they have no helper
+ * threads, and may be more processes than there are processors.  Core charges neither; so the path stays
+ * cheaper than `sort`, core's own, if it is.
+ */
+void
+ws_charge_workers(CustomPath *cpath, const Path *sort, int workers)
+{
+	const Path *input = linitial_node(SortPath, cpath->custom_paths)->subpath;
+	Path	   *path = &cpath->path;
+	double		processes = ws_processes(workers);
+	int			processors;
+	Cost		sorting;
+	double		share;
+
+	if (ws_debug_force || workers == 0 || work_mem * (Size) 1024 < WS_HELPER_MEMORY ||
+		path->total_cost >= sort->total_cost)
+		return;
+	processors = ws_processors();
+	share = Max(1, processes / processors);
+	if (processors > 1 && ws_max_threads > 0)
+		share *= NO_HELPERS;
+	sorting = share * (path->startup_cost - input->total_cost);
+	path->startup_cost = Max(path->startup_cost, Min(input->total_cost + sorting, LESS * sort->startup_cost));
+	sorting = share * (path->total_cost - input->total_cost);
+	path->total_cost = Max(path->total_cost, Min(input->total_cost + sorting, LESS * sort->total_cost));
+	path->startup_cost = Min(path->startup_cost, path->total_cost);
 }
 
 /* The scan that a WiscSort sorts. */
