@@ -297,10 +297,10 @@ sort_input(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *scan, const ch
 			table = sort_in_table(root, rel, scan, &sort->path, pathkeys, bound, &no_table);
 		if (no_spool == NULL && (table == NULL || ws_record_store != WS_STORE_HEAP))
 			spooled = ws_wrap_sort(root, sort, bound);
-		if (partial && table != NULL)
-			ws_charge_workers(table, &sort->path, input->parallel_workers);
-		if (partial && spooled != NULL)
-			ws_charge_workers(spooled, &sort->path, input->parallel_workers);
+		if (table != NULL)
+			ws_charge_workers(root, rel, table, &sort->path, input->parallel_workers);
+		if (spooled != NULL)
+			ws_charge_workers(root, rel, spooled, &sort->path, input->parallel_workers);
 
 		if (spooled != NULL && cheaper(table, spooled) == spooled &&
 			ws_sorted_with_others(root, rel, pathkeys, bound))

@@ -78,7 +78,8 @@ extern bool ws_narrower_when_sorted(PlannerInfo *root, const RelOptInfo *rel);
 
 /* ---- workers.c ---- */
 extern double ws_hand_over(int width);
-extern void ws_charge_workers(CustomPath *cpath, const Path *sort, int workers);
+extern void ws_charge_workers(PlannerInfo *root, const RelOptInfo *rel, CustomPath *cpath, const Path *sort,
+							  int workers);
 extern Cost ws_undercharge(PlannerInfo *root, const Path *sort);
 extern Cost ws_hidden_result_cost(PlannerInfo *root, const Path *path);
 extern Cost ws_hidden_cost(PlannerInfo *root, const Path *scan);

@@ -89,7 +89,7 @@ better_sort(Rewrite *rw, SortPath *sort, bool for_groups, double bound)
 		return NULL;
 	}
 	cpath = ws_wrap_sort(rw->root, sort, bound);
-	ws_charge_workers(cpath, &sort->path, Max(rw->workers, input->parallel_workers));
+	ws_charge_workers(rw->root, NULL, cpath, &sort->path, Max(rw->workers, input->parallel_workers));
 	if (for_groups && rw->unknown)
 	{
 		cpath->path.startup_cost = Max(cpath->path.startup_cost, BARELY_LESS * sort->path.startup_cost);

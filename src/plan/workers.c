@@ -158,12 +158,16 @@ beyond(Cost charged)
 }
 
 /*
- * Charges `cpath`, a WiscSort in each of so many parallel workers, what it takes them: they have no helper
- * threads, and may be more processes than there are processors.  Core charges neither; so the path stays
- * cheaper than `sort`, core's own, if it is.
+ * Charges `cpath`, a WiscSort in each of so many parallel workers, or in one process if there are none, what
+ * it takes beyond its costs.  Workers have no helper threads, and may be more processes than there are
+ * processors.  Without memory for helpers nobody has them: where workers may scan the table `rel` (NULL: the
+ * sort is of something else), and it is the only one, one process is charged that, too, unless
+ * ws_workers_sort says who sorts.
+ *
+ * Core charges its own sorts no more; so the path stays cheaper than `sort`, core's, if it is.
  */
 void
-ws_charge_workers(CustomPath *cpath, const Path *sort, int workers)
+ws_charge_workers(PlannerInfo *root, const RelOptInfo *rel, CustomPath *cpath, const Path *sort, int workers)
 {
 	const Path *input = linitial_node(SortPath, cpath->custom_paths)->subpath;
 	Path	   *path = &cpath->path;
@@ -172,13 +176,24 @@ ws_charge_workers(CustomPath *cpath, const Path *sort, int workers)
 	Cost		sorting;
 	double		share;
 
-	if (ws_debug_force || workers == 0 || work_mem * (Size) 1024 < WS_HELPER_MEMORY ||
-		path->total_cost >= sort->total_cost)
+	if (ws_debug_force || path->total_cost >= sort->total_cost)
 		return;
-	processors = ws_processors();
-	share = Max(1, processes / processors);
-	if (processors > 1 && ws_max_threads > 0)
-		share *= NO_HELPERS;
+	if (work_mem * (Size) 1024 < WS_HELPER_MEMORY)
+	{
+		if (rel == NULL || rel->partial_pathlist == NIL || may_choose(root, rel, path->pathkeys) ||
+			bms_membership(root->all_baserels) == BMS_MULTIPLE)
+			return;
+		share = 1 + WITHOUT_HELPER;
+	}
+	else
+	{
+		if (workers == 0)
+			return;
+		processors = ws_processors();
+		share = Max(1, processes / processors);
+		if (processors > 1 && ws_max_threads > 0)
+			share *= NO_HELPERS;
+	}
 	sorting = share * (path->startup_cost - input->total_cost);
 	path->startup_cost = Max(path->startup_cost, Min(input->total_cost + sorting, LESS * sort->startup_cost));
 	sorting = share * (path->total_cost - input->total_cost);

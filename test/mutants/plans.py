@@ -67,9 +67,11 @@ fault('a merge takes what it is charged', FILE,
       'if (cpath == NULL || cpath->path.total_cost >= path->total_cost)', 'sql:plans')
 fault('no memory for helpers, and yet one process', 'plan/workers.c', '#define WITHOUT_HELPER	1.5',
       '#define WITHOUT_HELPER	0.0', 'sql:plans')
-fault('workers have helpers', 'plan/paths.c', 'ws_charge_workers(spooled, &sort->path, input->parallel_workers);',
+fault('workers have helpers', 'plan/paths.c', 'ws_charge_workers(root, rel, spooled, &sort->path, input->parallel_workers);',
       ';', 'sql:plans')
 fault('workers have helpers above joins', FILE,
-      'ws_charge_workers(cpath, &sort->path, Max(rw->workers, input->parallel_workers));', '', 'sql:plans')
+      'ws_charge_workers(rw->root, NULL, cpath, &sort->path, Max(rw->workers, input->parallel_workers));', '', 'sql:plans')
+fault('no memory for helpers, and yet one process under a LIMIT', 'plan/workers.c', 'share = 1 + WITHOUT_HELPER;',
+      'share = 1;', 'sql:plans')
 fault('one process in the place of workers', 'plan/settle.c', 'cost -= ws_undercharge(root, path);', '',
       'sql:plans')

@@ -416,6 +416,9 @@ SET work_mem = '512kB';
 SELECT * FROM wtest.plan('SELECT * FROM wtest.slim WHERE id > 100 ORDER BY k') LIMIT 2;
 SELECT * FROM wtest.plan('SELECT * FROM wtest.slim WHERE id > 100 ORDER BY pad COLLATE "und-x-icu"') LIMIT 2;
 SELECT * FROM wtest.plan('SELECT * FROM wtest.slim WHERE id > 100 ORDER BY pad COLLATE "C"') LIMIT 2;
+SET parallel_tuple_cost = 0.05;
+SELECT * FROM wtest.plan('SELECT * FROM wtest.slim WHERE id > 100 ORDER BY k OFFSET 20000 LIMIT 10000') LIMIT 3;
+RESET parallel_tuple_cost;
 -- Where there are none because nobody wants them, one process stays.
 SET work_mem = '1MB';
 SET wiscsort.max_threads = 0;
