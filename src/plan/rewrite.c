@@ -89,7 +89,7 @@ better_sort(Rewrite *rw, SortPath *sort, bool for_groups, double bound)
 		return NULL;
 	}
 	cpath = ws_wrap_sort(rw->root, sort, bound);
-	ws_charge_workers(rw->root, NULL, cpath, &sort->path, Max(rw->workers, input->parallel_workers));
+	ws_charge_workers(rw->root, NULL, cpath, &sort->path, rw->workers);
 	if (for_groups && rw->unknown)
 	{
 		cpath->path.startup_cost = Max(cpath->path.startup_cost, BARELY_LESS * sort->path.startup_cost);
@@ -389,9 +389,12 @@ rewrite(Rewrite *rw, Path **path, double bound)
 	Path	   *p = *path;
 	WsSaved		outside = rw->saved;
 	bool		for_groups = rw->for_groups;
+	int			workers = rw->workers;
 	CustomPath *one;
 
 	check_stack_depth();
+	/* each of them runs all that is below, also what is not a part of something (the inner side of a join) */
+	rw->workers = Max(workers, p->parallel_workers);
 	rw->saved.startup = rw->saved.total = 0;
 	rw->for_groups = false;
 
@@ -458,15 +461,11 @@ rewrite(Rewrite *rw, Path **path, double bound)
 			p = *path = rewrite_member(rw, (SubqueryScanPath *) p, bound);
 			break;
 		case T_GatherPath:
-			rw->workers = ((GatherPath *) p)->num_workers;
 			rewrite(rw, &((GatherPath *) p)->subpath, ws_bound_in_worker(rw->root, bound));
-			rw->workers = 0;
 			break;
 		case T_GatherMergePath:
 			rw->for_groups = for_groups;
-			rw->workers = ((GatherMergePath *) p)->num_workers;
 			rewrite(rw, &((GatherMergePath *) p)->subpath, ws_bound_in_worker(rw->root, bound));
-			rw->workers = 0;
 			break;
 		case T_ProjectionPath:
 			rewrite(rw, &((ProjectionPath *) p)->subpath, bound);
@@ -528,6 +527,7 @@ rewrite(Rewrite *rw, Path **path, double bound)
 		*path = (Path *) one;
 	}
 done:
+	rw->workers = workers;
 	rw->saved.startup += outside.startup;
 	rw->saved.total += outside.total;
 }

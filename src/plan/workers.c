@@ -40,8 +40,9 @@
 /* Of what one process with helper threads is charged for a sort, what each of several takes without any. */
 #define NO_HELPERS		1.25
 
-/* Of core's sort, what is less for add_path, too, which takes a hundredth for nothing. */
+/* Of core's sort, what is less for add_path, too, which takes a hundredth for nothing: at most, at least. */
 #define LESS			0.98
+#define LEAST_LESS		0.97
 
 /* Of what core charges for handing rows of `width` bytes from workers to the leader, what that takes. */
 double
@@ -135,19 +136,26 @@ ws_hidden_cost(PlannerInfo *root, const Path *scan)
 }
 
 /*
- * Is it ours to say who sorts the rows of `rel` by `pathkeys`?  Not below joins and groups, under a LIMIT,
- * and where comparison functions order them.
+ * Are the rows of `rel`, by `pathkeys`, the result of the query or of a LIMIT, in an order that no comparison
+ * function makes?  Not below joins and groups.
  */
 static bool
-may_choose(PlannerInfo *root, const RelOptInfo *rel, List *pathkeys)
+is_result(PlannerInfo *root, const RelOptInfo *rel, List *pathkeys)
 {
 	const Query *q = root->parse;
 
 	return !ws_debug_force && enable_gathermerge && IS_SIMPLE_REL(rel) &&
 		bms_membership(root->all_baserels) == BMS_SINGLETON && q->groupClause == NIL &&
-		q->groupingSets == NIL && !q->hasAggs && q->distinctClause == NIL && q->limitCount == NULL &&
-		root->tuple_fraction <= 0 && !ws_read_partly(root) &&
+		q->groupingSets == NIL && !q->hasAggs && q->distinctClause == NIL &&
 		!ws_any_stays_compared(root, pathkeys, rel->rows);
+}
+
+/* Is it ours to say who sorts them?  Not where perhaps only some are wanted. */
+static bool
+may_choose(PlannerInfo *root, const RelOptInfo *rel, List *pathkeys)
+{
+	return root->parse->limitCount == NULL && root->tuple_fraction <= 0 &&
+		is_result(root, rel, pathkeys) && !ws_read_partly(root);
 }
 
 /* What a sort takes beyond its charge. */
@@ -155,50 +163,6 @@ static Cost
 beyond(Cost charged)
 {
 	return work_mem * (Size) 1024 < WS_HELPER_MEMORY ? WITHOUT_HELPER * charged : 0;
-}
-
-/*
- * Charges `cpath`, a WiscSort in each of so many parallel workers, or in one process if there are none, what
- * it takes beyond its costs.  Workers have no helper threads, and may be more processes than there are
- * processors.  Without memory for helpers nobody has them: where workers may scan the table `rel` (NULL: the
- * sort is of something else), and it is the only one, one process is charged that, too, unless
- * ws_workers_sort says who sorts.
- *
- * Core charges its own sorts no more; so the path stays cheaper than `sort`, core's, if it is.
- */
-void
-ws_charge_workers(PlannerInfo *root, const RelOptInfo *rel, CustomPath *cpath, const Path *sort, int workers)
-{
-	const Path *input = linitial_node(SortPath, cpath->custom_paths)->subpath;
-	Path	   *path = &cpath->path;
-	double		processes = ws_processes(workers);
-	int			processors;
-	Cost		sorting;
-	double		share;
-
-	if (ws_debug_force || path->total_cost >= sort->total_cost)
-		return;
-	if (work_mem * (Size) 1024 < WS_HELPER_MEMORY)
-	{
-		if (rel == NULL || rel->partial_pathlist == NIL || may_choose(root, rel, path->pathkeys) ||
-			bms_membership(root->all_baserels) == BMS_MULTIPLE)
-			return;
-		share = 1 + WITHOUT_HELPER;
-	}
-	else
-	{
-		if (workers == 0)
-			return;
-		processors = ws_processors();
-		share = Max(1, processes / processors);
-		if (processors > 1 && ws_max_threads > 0)
-			share *= NO_HELPERS;
-	}
-	sorting = share * (path->startup_cost - input->total_cost);
-	path->startup_cost = Max(path->startup_cost, Min(input->total_cost + sorting, LESS * sort->startup_cost));
-	sorting = share * (path->total_cost - input->total_cost);
-	path->total_cost = Max(path->total_cost, Min(input->total_cost + sorting, LESS * sort->total_cost));
-	path->startup_cost = Min(path->startup_cost, path->total_cost);
 }
 
 /* The scan that a WiscSort sorts. */
@@ -288,6 +252,74 @@ cheapest(List *paths, bool sorted, List *pathkeys)
 }
 
 /*
+ * Does a path of `rel` deliver rows in an order, beside ours?  An index in random order takes several times
+ * what it is charged, so that nothing that competes with it is to be charged more.
+ */
+static bool
+has_ordered_path(const RelOptInfo *rel)
+{
+	ListCell   *lc;
+
+	foreach(lc, rel->pathlist)
+		if (((const Path *) lfirst(lc))->pathkeys != NIL && !ws_is_wiscsort(lfirst(lc)))
+			return true;
+	return false;
+}
+
+/*
+ * Of what a sort by each of so many parallel workers is charged, what it takes: they have no helper threads,
+ * and may be more processes than there are processors.  Core charges its own sorts for neither.  Below 1 MB
+ * of work_mem, where nobody has helpers, it is what it is charged.
+ */
+static double
+share_in_workers(int workers)
+{
+	double		processes = ws_processes(workers);
+	int			processors = ws_processors();
+	double		share = Max(1, processes / processors);
+
+	if (work_mem * (Size) 1024 < WS_HELPER_MEMORY)
+		return 1;
+	return processors > 1 && ws_max_threads > 0 ? NO_HELPERS * share : share;
+}
+
+/*
+ * Charges `cpath`, a WiscSort in each of so many parallel workers, or in one process if there are none, what
+ * it takes beyond its costs.  It stays cheaper than `sort`, core's own, if it is.
+ *
+ * Without memory for helpers one process has none either.  ws_workers_sort says who sorts then; but under a
+ * LIMIT core compares the two, so both are charged that here.  `rel` is the table that is sorted; NULL if
+ * it is something else.
+ */
+void
+ws_charge_workers(PlannerInfo *root, const RelOptInfo *rel, CustomPath *cpath, const Path *sort, int workers)
+{
+	const Path *input = linitial_node(SortPath, cpath->custom_paths)->subpath;
+	Path	   *path = &cpath->path;
+	Cost		startup = path->startup_cost - input->total_cost;
+	Cost		total = path->total_cost - input->total_cost;
+	double		share;
+	double		less;
+
+	if (ws_debug_force || path->total_cost >= sort->total_cost)
+		return;
+	if (work_mem * (Size) 1024 >= WS_HELPER_MEMORY)
+		share = workers > 0 ? share_in_workers(workers) : 1;
+	else if (rel != NULL && root->parse->limitCount != NULL && is_result(root, rel, path->pathkeys) &&
+			 (workers > 0 || cheapest(rel->partial_pathlist, true, path->pathkeys) != NULL) &&
+			 !has_ordered_path(rel))
+		share = 1 + WITHOUT_HELPER;
+	else
+		return;
+	/* what is cheaper by its own costs stays so */
+	less = LEAST_LESS + (LESS - LEAST_LESS) * path->total_cost / sort->total_cost;
+	path->startup_cost = Max(path->startup_cost, Min(input->total_cost + share * startup,
+													 less * sort->startup_cost));
+	path->total_cost = Max(path->total_cost, Min(input->total_cost + share * total, less * sort->total_cost));
+	path->startup_cost = Min(path->startup_cost, path->total_cost);
+}
+
+/*
  * What scanning and sorting takes a worker; *scan is set to its scan, NULL if it has none to sort.  The scans
  * of partitions are put together before core has workers sort them, so that a partition need not have a
  * sorted path: if it is small for three.
@@ -302,7 +334,7 @@ cost_in_worker(const RelOptInfo *rel, const CustomPath *serial, const Path **sca
 		cheapest(rel->partial_pathlist, false, NIL);
 	if (sorted != NULL || *scan == NULL)
 		return sorted != NULL ? sorted->total_cost : 0;
-	return (*scan)->total_cost +
+	return (*scan)->total_cost + share_in_workers((*scan)->parallel_workers) *
 		(serial->path.total_cost - all->total_cost) * (*scan)->rows / Max(all->rows, 1);
 }
 

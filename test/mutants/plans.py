@@ -70,7 +70,7 @@ fault('no memory for helpers, and yet one process', 'plan/workers.c', '#define W
 fault('workers have helpers', 'plan/paths.c', 'ws_charge_workers(root, rel, spooled, &sort->path, input->parallel_workers);',
       ';', 'sql:plans')
 fault('workers have helpers above joins', FILE,
-      'ws_charge_workers(rw->root, NULL, cpath, &sort->path, Max(rw->workers, input->parallel_workers));', '', 'sql:plans')
+      'ws_charge_workers(rw->root, NULL, cpath, &sort->path, rw->workers);', '', 'sql:plans')
 fault('no memory for helpers, and yet one process under a LIMIT', 'plan/workers.c', 'share = 1 + WITHOUT_HELPER;',
       'share = 1;', 'sql:plans')
 fault('one process in the place of workers', 'plan/settle.c', 'cost -= ws_undercharge(root, path);', '',
