@@ -40,7 +40,7 @@
 /* Of what one process with helper threads is charged for a sort, what each of several takes without any. */
 #define NO_HELPERS		1.25
 
-/* Of core's sort, what is less for add_path, too, which takes a hundredth for nothing: at most, at least. */
+/* Of core's sort, the most and the least that is taken for less: add_path takes a hundredth for nothing. */
 #define LESS			0.98
 #define LEAST_LESS		0.97
 
