@@ -6,7 +6,7 @@
  * with gets a code, and the prefix of a key is the code of the longest such beginning, and WS_BEHIND_CODE
  * bytes that follow it.
  *
- * The beginnings are nodes of a Patricia trie (Morrison, 1968).  Codes are in the order of the keys: a
+ * The beginnings are nodes of a trie (trie.c).  Codes are in the order of the keys: a
  * node's children have theirs between those of the gaps that the node has before, between and behind them,
  * and a key that begins with none of the children gets the code of its gap, and goes on behind the node's
  * beginning.  A key that begins with a part of what a child adds to that has a code below the child's or
@@ -15,411 +15,72 @@
  * axis of Zhang et al., Order-Preserving Key Compression for In-Memory Search Trees, SIGMOD 2020).  A code
  * tells its beginning: nothing of the key is lost.
  *
- * A node is made only where keys of the sample that begin so are not told apart by the bytes that follow
- * the beginning of its parent; or, if many keys are equal, where these bytes do not reach their ends: equal
- * prefixes that do not tell the whole key are ties, which cost a look at the rows.
- *
- * What only one key of the sample begins with is likely to be what many of those to come do, if keys like it
- * have nodes.  One key does not tell where that ends, but the others do: behind the same bytes as theirs.
+ * The bytes that follow the beginning are packed, if the caller wants that (packing.c): then eight bytes tell
+ * more of them, and the last bit says whether they tell the whole key.
  *
  * Memory: as much as the caller allows, in CurrentMemoryContext.  Nothing is raised.
  *-------------------------------------------------------------------------
  */
-#include "key/learning.h"
+#include "key/trie.h"
 
 #include "port/pg_bswap.h"
-#include "utils/memutils.h"
-
-#define MOST_NODES		16384	/* which have four times as many codes */
-#define CODES			4		/* of a node at most: the gap before it, below, above, and its last gap */
-#define LEAST_TAIL		2		/* bytes that two labels must end with alike */
-#define ALONE_TOLD		4		/* bytes behind a beginning that tell its keys apart, as a rule */
-#define ROOT			0		/* its beginning is empty */
-
-typedef struct Beginning
-{
-	int			parent;			/* the root is its own */
-	int			first_child;	/* the others follow it */
-	int			label;			/* in the labels: what it adds to the parent's beginning */
-	int			rank;			/* in the ranks, which say which child a byte leads to */
-	uint16		children;
-	uint16		length;			/* of the beginning, with the parent's */
-	uint16		before;			/* code of the gap before this node, which is its parent's */
-	uint16		last;			/* code of the gap behind its last child */
-	uint16		above;			/* code of what begins with a part of its label, and is above it */
-	uint8		first;			/* byte of the label */
-	uint8		least;			/* byte that has a rank; it is the first child's */
-	uint16		ranked;			/* bytes that have one, from that on; the last is the last child's */
-} Beginning;
-
-StaticAssertDecl(sizeof(Beginning) == 32, "a node is in one cache line");
-
-struct WsBeginnings
-{
-	int			nodes;
-	Size		reach;			/* bytes of a key that a prefix tells at most */
-	Beginning  *node;
-	uint8	   *labels;
-	uint8	   *ranks;
-	uint16	   *node_of;		/* the node whose beginning a code tells, or tells a part of */
-	Size		bytes;
-};
 
 /* The code of what begins with a part of a node's label, and is below it. */
 #define BELOW(node)	((node)->before + 1)
 
-/* A node's keys in the sample: from one to before another. */
-typedef struct Range
+/* Bytes of a key of the sample that its prefix tells. */
+static Size
+sample_told(const WsBeginnings *b, const WsKeyBytes *key)
 {
-	Size		from;
-	Size		to;
-} Range;
+	uint8		bytes[WS_BEGINNING + WS_MOST_BEHIND];
+	Size		told;
 
-typedef struct Build
-{
-	const WsKeyBytes *keys;
-	const uint16 *common;		/* bytes that a key has in common with the one before it */
-	bool		whole;			/* prefixes should tell whole keys */
-	Size		least;			/* keys of a node */
-	bool		alone;			/* a node may be of fewer, too, if these end as others do */
-	int			most;			/* nodes */
-	int			nodes;
-	Beginning  *node;
-	Range	   *range;
-	Size		labels;			/* bytes */
-	Size		ranks;
-	Size		nalone;			/* nodes of one key */
-	const uint8 *label;			/* of the last node of several keys */
-	Size		nlabel;
-	Size		longest;		/* of such labels */
-	const uint8 *tail;			/* what two of them in a row ended with last */
-	Size		ntail;
-} Build;
-
-static inline int
-compare_bytes(const WsKeyBytes *x, const WsKeyBytes *y)
-{
-	int			cmp;
-
-	if (x->first != y->first)
-		return x->first < y->first ? -1 : 1;
-	cmp = memcmp(x->bytes, y->bytes, Min(x->n, y->n));
-	return cmp != 0 ? cmp : (x->n > y->n) - (x->n < y->n);
+	memcpy(bytes, key->bytes, key->n);
+	memset(bytes + key->n, 0, sizeof(bytes) - key->n);
+	(void) ws_beginnings_prefix(b, bytes, key->n, &told);
+	return told;
 }
 
-#define ST_SORT sort_keys
-#define ST_ELEMENT_TYPE WsKeyBytes
-#define ST_COMPARE(a, b) compare_bytes(a, b)
-#define ST_SCOPE static
-#define ST_DEFINE
-#include "lib/sort_template.h"
-
-/* The first bytes of a key as a number, zero beyond its end. */
-static uint64
-first_bytes(const WsKeyBytes *key)
-{
-	uint64		bytes = 0;
-
-	memcpy(&bytes, key->bytes, Min(key->n, sizeof(bytes)));
-	return pg_ntoh64(bytes);
-}
-
-static uint16
-in_common(const WsKeyBytes *x, const WsKeyBytes *y)
-{
-	Size		i = 0;
-	Size		n = Min(x->n, y->n);
-
-	while (i < n && x->bytes[i] == y->bytes[i])
-		i++;
-	return (uint16) i;
-}
-
-/*
- * Notes the label of a node of several keys.  If it ends as the one before it does, that is the tail from now
- * on.  But of two tails, of which one ends with the other, the shorter is kept: a few keys may be alike in
- * more by chance.
- */
+/* Packs what is behind beginnings, if `most` bytes of memory are enough. */
 static void
-note_tail(Build *b, const uint8 *label, Size n)
+pack_behind(WsBeginnings *b, const WsKeyBytes *keys, Size n, Size most)
 {
-	Size		same = 0;
-	Size		most = Min(n, b->nlabel);
+	uint16	   *from = palloc(n * sizeof(uint16));
+	Size		behind = WS_BEHIND_CODE;
 
-	while (same < most && label[n - 1 - same] == b->label[b->nlabel - 1 - same])
-		same++;
-	b->label = label;
-	b->nlabel = n;
-	b->longest = Max(b->longest, n);
-	if (same < LEAST_TAIL ||
-		(b->ntail > 0 && same > b->ntail && memcmp(label + n - b->ntail, b->tail, b->ntail) == 0))
-		return;
-	b->tail = label + n - same;
-	b->ntail = same;
-}
+	for (Size i = 0; i < n; i++)
+		from[i] = (uint16) (sample_told(b, &keys[i]) - WS_BEHIND_CODE);
+	b->packing = ws_packing_create(keys, from, n, most);
+	if (b->packing != NULL)
+	{
+		/* no more bytes need be made of keys than have been told once */
+		b->behind = WS_MOST_BEHIND;
+		for (Size i = 0; i < n && behind < WS_MOST_BEHIND; i++)
+		{
+			Size		told = sample_told(b, &keys[i]) - from[i];
 
-/* Adds the node of the keys of a range, which begin with `length` bytes.  False if there are too many. */
-static bool
-add_node(Build *b, int parent, Range range, Size length)
-{
-	Beginning  *node = &b->node[b->nodes];
-	Size		known = b->nodes == ROOT ? 0 : b->node[parent].length;
-
-	if (b->nodes == b->most)
-		return false;
-	*node = (Beginning) {.parent = parent, .length = (uint16) length, .label = (int) b->labels};
-	b->labels += length - known;
-	if (range.to - range.from == 1)
-		b->nalone++;
-	else if (b->nodes != ROOT)
-		note_tail(b, b->keys[range.from].bytes + known, length - known);
-	b->range[b->nodes++] = range;
-	return true;
-}
-
-/* The bytes that all keys of a range, which are two or more, begin with. */
-static Size
-common_length(const Build *b, Range range)
-{
-	uint16		length = b->common[range.from + 1];
-
-	for (Size i = range.from + 2; i < range.to; i++)
-		length = Min(length, b->common[i]);
-	return length;
+			behind = Min(Max(behind, told), WS_MOST_BEHIND);
+		}
+		b->behind = behind;
+		b->reach += behind - WS_BEHIND_CODE;
+		b->bytes += ws_packing_bytes(b->packing);
+	}
+	pfree(from);
 }
 
 /*
- * Where the beginning of a key ends that goes on behind one of `length` bytes, if it ends as others do.
- * Else 0; also if that is so near that the bytes behind the shorter one tell enough, or farther than in any
- * others: ends of words are in every key somewhere, and the bytes that beginnings reach to are made for each
- * row.
- */
-static Size
-likely_end(const Build *b, Size key, Size length)
-{
-	const WsKeyBytes *k = &b->keys[key];
-	const uint8 *tail = NULL;
-	Size		adds;
-
-	if (b->ntail > 0 && k->n > length + 1)
-		tail = memmem(k->bytes + length + 1, k->n - length - 1, b->tail, b->ntail);
-	if (tail == NULL)
-		return 0;
-	adds = tail + b->ntail - k->bytes - length;
-	return adds + ALONE_TOLD > WS_BEHIND_CODE && adds <= b->longest + 1 ? length + adds : 0;
-}
-
-/* Are there keys in a range of which the bytes behind a beginning of `length` bytes do not tell enough? */
-static bool
-has_ties(const Build *b, Range range, Size length)
-{
-	Size		told = length + WS_BEHIND_CODE;
-
-	for (Size i = range.from; i < range.to; i++)
-		if ((i > range.from && b->common[i] >= told) ||
-			(b->whole && b->keys[i].n >= told && b->keys[i].n < WS_BEGINNING))
-			return true;
-	return false;
-}
-
-/*
- * The length of what the keys of a range begin with, if a node below a beginning of `length` bytes is to be
- * made of that, else 0: for those that it leaves tied, or if the first and the last of them end as others do.
- */
-static Size
-node_end(const Build *b, Range range, Size length)
-{
-	Size		n = range.to - range.from;
-	Size		end;
-
-	if (n >= b->least && has_ties(b, range, length))
-		return common_length(b, range);
-	end = b->alone ? likely_end(b, range.from, length) : 0;
-	if (end == 0 || n == 1)
-		return end;
-	return likely_end(b, range.to - 1, length) > 0 ? common_length(b, range) : 0;
-}
-
-/* The first byte of a node's label. */
-static uint8
-first_byte(const Build *b, int node)
-{
-	return b->keys[b->range[node].from].bytes[b->node[b->node[node].parent].length];
-}
-
-/* Makes room for the ranks of a node's children. */
-static void
-rank_children(Build *b, Beginning *node)
-{
-	node->rank = (int) b->ranks;
-	if (node->children == 0)
-		return;
-	node->least = first_byte(b, node->first_child);
-	node->ranked = first_byte(b, node->first_child + node->children - 1) - node->least + 1;
-	b->ranks += node->ranked;
-}
-
-/* Adds the children of a node.  False if there are too many. */
-static bool
-add_children(Build *b, int parent)
-{
-	Size		length = b->node[parent].length;
-	Range		all = b->range[parent];
-	Size		from = all.from;
-	Size		end;
-
-	b->node[parent].first_child = b->nodes;
-	/* a node of one key has no children: nothing says where a longer beginning would end */
-	if (all.to - all.from == 1)
-		return true;
-	for (Size i = all.from + 1; i <= all.to; i++)
-	{
-		Range		range = {from, i};
-
-		if (i < all.to && b->common[i] > length)
-			continue;			/* with the same byte behind the beginning */
-		from = i;
-		end = node_end(b, range, length);
-		if (end == 0)
-			continue;
-		if (!add_node(b, parent, range, end))
-			return false;
-		b->node[parent].children++;
-	}
-	rank_children(b, &b->node[parent]);
-	return true;
-}
-
-/* Makes the trie, level by level.  False if it is too large. */
-static bool
-add_nodes(Build *b, Size n)
-{
-	b->nodes = 0;
-	b->labels = b->ranks = b->nalone = b->nlabel = b->longest = b->ntail = 0;
-	if (!add_node(b, ROOT, (Range) {0, n}, 0))
-		return false;
-	for (int i = 0; i < b->nodes; i++)
-		if (!add_children(b, i))
-			return false;
-	return true;
-}
-
-/* Gives codes to a node and all below it, from `code` on.  Returns the next one. */
-static int
-number_nodes(WsBeginnings *b, int at, int code)
-{
-	Beginning  *node = &b->node[at];
-
-	for (int child = node->first_child; child < node->first_child + node->children; child++)
-	{
-		b->node_of[code] = (uint16) at;
-		b->node[child].before = (uint16) code++;
-		b->node_of[code++] = (uint16) child;
-		code = number_nodes(b, child, code);
-		b->node_of[code] = (uint16) child;
-		b->node[child].above = (uint16) code++;
-	}
-	b->node_of[code] = (uint16) at;
-	node->last = (uint16) code;
-	return code + 1;
-}
-
-static Size
-trie_bytes(const Build *b)
-{
-	return sizeof(WsBeginnings) + b->nodes * (sizeof(Beginning) + CODES * sizeof(uint16)) + b->labels +
-		b->ranks;
-}
-
-/* Notes which child is the first whose label begins with no lesser byte. */
-static void
-fill_ranks(WsBeginnings *b, const Beginning *node)
-{
-	int			child = 0;
-
-	for (int i = 0; i < node->ranked; i++)
-	{
-		if (node->least + i > b->node[node->first_child + child].first)
-			child++;
-		b->ranks[node->rank + i] = (uint8) child;
-	}
-}
-
-/* Copies what has been built, so that the sample may go. */
-static WsBeginnings *
-copy_trie(const Build *build)
-{
-	WsBeginnings *b = palloc(sizeof(WsBeginnings));
-
-	b->nodes = build->nodes;
-	b->bytes = trie_bytes(build);
-	b->node = palloc(build->nodes * sizeof(Beginning));
-	b->labels = palloc0(build->labels + sizeof(uint64));
-	b->ranks = palloc(build->ranks + 1);
-	b->node_of = palloc(CODES * build->nodes * sizeof(uint16));
-	b->reach = WS_BEHIND_CODE;
-	b->node[ROOT] = build->node[ROOT];
-	for (int i = ROOT + 1; i < build->nodes; i++)
-	{
-		Beginning  *node = &b->node[i];
-		Size		known;
-
-		*node = build->node[i];
-		known = b->node[node->parent].length;
-		memcpy(b->labels + node->label, build->keys[build->range[i].from].bytes + known,
-			   node->length - known);
-		node->first = b->labels[node->label];
-		b->reach = Max(b->reach, (Size) node->length + WS_BEHIND_CODE);
-	}
-	for (int i = ROOT; i < build->nodes; i++)
-		fill_ranks(b, &b->node[i]);
-	(void) number_nodes(b, ROOT, 0);
-	return b;
-}
-
-/*
- * Makes codes of what `keys`, a sample, begin with, in at most `most` bytes.  Sorts the keys, each of which
- * has WS_BEGINNING bytes at most and does not end with a zero byte.  With `ends`, the bytes of keys tell
- * their whole order.  Belongs to CurrentMemoryContext.
+ * Makes codes of what `keys`, a sample, begin with, in at most `most` bytes, and packs the bytes behind if
+ * asked to.  Sorts the keys, each of which has WS_BEGINNING bytes at most and does not end with a zero byte.
+ * With `ends`, the bytes of keys tell their whole order.  Belongs to CurrentMemoryContext.
  */
 WsBeginnings *
-ws_beginnings_create(WsKeyBytes *keys, Size n, bool ends, Size most)
+ws_beginnings_create(WsKeyBytes *keys, Size n, bool ends, bool pack, Size most)
 {
-	MemoryContext context = CurrentMemoryContext;
-	MemoryContext work = AllocSetContextCreate(context, "WiscSort beginnings", ALLOCSET_DEFAULT_SIZES);
-	uint16	   *common;
-	WsBeginnings *result;
-	Build		b = {.keys = keys, .least = 2, .alone = true};
-	Size		equal = 0;
+	WsBeginnings *b = ws_trie_create(keys, n, ends, most);
 
-	MemoryContextSwitchTo(work);
-	b.most = Max(1, Min(MOST_NODES, most / sizeof(Beginning)));
-	b.node = palloc(b.most * sizeof(Beginning));
-	b.range = palloc(b.most * sizeof(Range));
-	b.common = common = palloc0((n + 1) * sizeof(uint16));
-	for (Size i = 0; i < n; i++)
-		keys[i].first = first_bytes(&keys[i]);
-	sort_keys(keys, n);
-	for (Size i = 1; i < n; i++)
-	{
-		common[i] = in_common(&keys[i - 1], &keys[i]);
-		equal += common[i] == keys[i - 1].n && common[i] == keys[i].n;
-	}
-	b.whole = ends && equal > n / WS_LEARN_ONE_IN;
-	while (!add_nodes(&b, n) || trie_bytes(&b) > most || b.nalone > n / 2)
-	{
-		/* the root alone always fits */
-		if (b.least > n)
-			break;
-		/* without keys that are alone first */
-		if (!b.alone)
-			b.least *= 2;
-		b.alone = false;
-	}
-	MemoryContextSwitchTo(context);
-	result = copy_trie(&b);
-	MemoryContextDelete(work);
-	return result;
+	if (pack)
+		pack_behind(b, keys, n, most - Min(most, b->bytes));
+	return b;
 }
 
 /* Beginnings that have codes: all but the root's. */
@@ -441,6 +102,13 @@ Size
 ws_beginnings_bytes(const WsBeginnings *b)
 {
 	return b->bytes;
+}
+
+/* Are bytes behind beginnings packed? */
+bool
+ws_beginnings_packed(const WsBeginnings *b)
+{
+	return b->packing != NULL;
 }
 
 /* Are n bytes the same?  There are seven more behind them, whatever these are. */
@@ -467,7 +135,7 @@ same_bytes(const uint8 *a, const uint8 *b, Size n)
  * Looked up, because no processor foresees how a search among digits goes.
  */
 static inline int
-find_child(const WsBeginnings *b, const Beginning *node, uint8 byte)
+find_child(const WsBeginnings *b, const WsBeginning *node, uint8 byte)
 {
 	unsigned	rank = (unsigned) byte - node->least;
 
@@ -488,9 +156,9 @@ part_byte(bool above, Size part)
  * *told to how many of these the prefix tells.
  */
 ws_uint128
-ws_beginnings_prefix(const WsBeginnings *b, const uint8 *key, Size *told)
+ws_beginnings_prefix(const WsBeginnings *b, const uint8 *key, Size n, Size *told)
 {
-	const Beginning *node = &b->node[ROOT];
+	const WsBeginning *node = &b->node[WS_TRIE_ROOT];
 	int			behind = WS_BEHIND_CODE;
 	Size		known;
 	ws_uint128	prefix;
@@ -500,7 +168,7 @@ ws_beginnings_prefix(const WsBeginnings *b, const uint8 *key, Size *told)
 	{
 		int			end = node->first_child + node->children;
 		int			i = find_child(b, node, key[node->length]);
-		const Beginning *child = &b->node[i];
+		const WsBeginning *child = &b->node[i];
 		const uint8 *label;
 
 		known = node->length;
@@ -524,6 +192,13 @@ ws_beginnings_prefix(const WsBeginnings *b, const uint8 *key, Size *told)
 		behind--;
 		break;
 	}
+	if (b->packing != NULL)
+	{
+		bytes = ws_pack(b->packing, key + known, known > 0 ? key[known - 1] : 0, b->behind,
+						8 * behind - 1, told);
+		*told += known;
+		return (prefix << (8 * behind - 1) | bytes) << 1 | (n <= *told ? WS_PACKED_WHOLE : 0);
+	}
 	*told = known + behind;
 	memcpy(&bytes, key + known, sizeof(bytes));
 	bytes = pg_ntoh64(bytes);
@@ -535,24 +210,27 @@ Size
 ws_beginnings_expand(const WsBeginnings *b, ws_uint128 prefix, uint8 *key)
 {
 	int			code = (int) (prefix >> (8 * WS_BEHIND_CODE));
-	const Beginning *node = &b->node[b->node_of[code]];
+	const WsBeginning *node = &b->node[b->node_of[code]];
 	Size		length = node->length;
 	int			behind = WS_BEHIND_CODE;
 
-	if (node != &b->node[ROOT] && (code == BELOW(node) || code == node->above))
+	if (node != &b->node[WS_TRIE_ROOT] && (code == BELOW(node) || code == node->above))
 	{
 		behind--;
 		length = b->node[node->parent].length +
 			part_byte(code == node->above, (uint8) (prefix >> (8 * behind)));
 	}
-	for (int i = behind - 1; i >= 0; i--, prefix >>= 8)
-		key[length + i] = (uint8) prefix;
-	for (Size end = length; node != &b->node[ROOT]; node = &b->node[node->parent])
+	for (Size end = length; node != &b->node[WS_TRIE_ROOT]; node = &b->node[node->parent])
 	{
 		Size		known = b->node[node->parent].length;
 
 		memcpy(key + known, b->labels + node->label, Min(node->length, end) - known);
 	}
+	if (b->packing != NULL)
+		return length + ws_unpack(b->packing, ((uint64) prefix & ~UINT64CONST(0) >> (64 - 8 * behind)) >> 1,
+								  length > 0 ? key[length - 1] : 0, b->behind, 8 * behind - 1, key + length);
+	for (int i = behind - 1; i >= 0; i--, prefix >>= 8)
+		key[length + i] = (uint8) prefix;
 	return length + behind;
 }
 
@@ -560,6 +238,8 @@ ws_beginnings_expand(const WsBeginnings *b, ws_uint128 prefix, uint8 *key)
 void
 ws_beginnings_free(WsBeginnings *b)
 {
+	if (b->packing != NULL)
+		pfree(b->packing);
 	pfree(b->node_of);
 	pfree(b->ranks);
 	pfree(b->labels);

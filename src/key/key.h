@@ -319,6 +319,8 @@ ws_code_is_exact(uint32 code)
 #define WS_CODE_BYTES	2		/* of a prefix that has one */
 #define WS_BEHIND_CODE	(WS_PREFIX_BYTES - WS_CODE_BYTES)
 #define WS_BEGINNING	256		/* bytes at most */
+#define WS_MOST_BEHIND	32		/* bytes behind one that a prefix tells, at most */
+#define WS_PACKED_WHOLE	1		/* last bit of a prefix of packed bytes, if these tell the whole key */
 
 /* The first bytes of a key. */
 typedef struct WsKeyBytes
@@ -330,13 +332,22 @@ typedef struct WsKeyBytes
 
 typedef struct WsBeginnings WsBeginnings;
 
-extern WsBeginnings *ws_beginnings_create(WsKeyBytes *keys, Size n, bool ends, Size most);
+extern WsBeginnings *ws_beginnings_create(WsKeyBytes *keys, Size n, bool ends, bool pack, Size most);
 extern int	ws_beginnings_count(const WsBeginnings *b);
 extern Size ws_beginnings_reach(const WsBeginnings *b);
 extern Size ws_beginnings_bytes(const WsBeginnings *b);
-extern ws_uint128 ws_beginnings_prefix(const WsBeginnings *b, const uint8 *key, Size *told);
+extern bool ws_beginnings_packed(const WsBeginnings *b);
+extern ws_uint128 ws_beginnings_prefix(const WsBeginnings *b, const uint8 *key, Size n, Size *told);
 extern Size ws_beginnings_expand(const WsBeginnings *b, ws_uint128 prefix, uint8 *key);
 extern void ws_beginnings_free(WsBeginnings *b);
+
+/* ---- packing.c: bytes of keys in fewer bits, in the same order; pure ---- */
+typedef struct WsPacking WsPacking;
+
+extern WsPacking *ws_packing_create(const WsKeyBytes *keys, const uint16 *from, Size n, Size most);
+extern Size ws_packing_bytes(const WsPacking *p);
+extern uint64 ws_pack(const WsPacking *p, const uint8 *bytes, uint8 before, Size n, int bits, Size *told);
+extern Size ws_unpack(const WsPacking *p, uint64 packed, uint8 before, Size n, int bits, uint8 *bytes);
 
 /* ---- range.c: codes of values from the range that they have; pure ---- */
 #define WS_NO_MARK		(-1)

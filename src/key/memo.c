@@ -12,7 +12,7 @@
 #include "key/text.h"
 
 #define MEMO_TEXT		512		/* bytes */
-#define MEMO_BYTES		(WS_BEGINNING + WS_BEHIND_CODE)	/* of a key */
+#define MEMO_BYTES		(WS_BEGINNING + WS_MOST_BEHIND)	/* of a key */
 
 /* What a text that comes again is worth, in such as do not; of these, so many are borne at most. */
 #define WORTH			8

@@ -248,7 +248,7 @@ put_inet(Window *w, const inet_struct *inet, uint8 invert)
 static void
 put_guess(Window *w, const WsKeyColumn *col, Datum value, Size without)
 {
-	uint8		bytes[sizeof(uint64) + WS_BEGINNING + WS_BEHIND_CODE + WS_TIED_BYTES];
+	uint8		bytes[sizeof(uint64) + WS_BEGINNING + WS_MOST_BEHIND + WS_TIED_BYTES];
 	/* letters are cheap, and transforming is not */
 	Size		most = col->alphabet != NULL ? sizeof(bytes) - without : WS_PREFIX_BYTES - w->pos;
 	Size		wanted = Min(w->end - w->pos, most);

@@ -204,14 +204,14 @@ row_entry(WsKeySpec *spec, const Datum *values, const bool *isnull, uint64 point
 		return ws_entry_make(ranged_prefix(spec, values, isnull), pointer);
 	if (spec->beginnings != NULL)
 	{
-		uint8		key[WS_BEGINNING + WS_BEHIND_CODE];
+		uint8		key[WS_BEGINNING + WS_MOST_BEHIND];
 		Size		reach = ws_beginnings_reach(spec->beginnings);
 		Size		n;
 		Size		told;
 		ws_uint128	prefix;
 
 		n = row_bytes(spec, values, isnull, reach, key);
-		prefix = ws_beginnings_prefix(spec->beginnings, key, &told);
+		prefix = ws_beginnings_prefix(spec->beginnings, key, n, &told);
 		note_cut(spec, n, told);
 		return ws_entry_make(prefix, pointer);
 	}

@@ -4,6 +4,9 @@
  *-------------------------------------------------------------------------
  */
 #include "key/learning.h"
+#include "key/text.h"
+
+#include <math.h>
 
 #include "miscadmin.h"
 
@@ -11,6 +14,19 @@
 #define LEAST_BYTES		1024
 #define MOST_OF_KEY		(WS_BEGINNING + sizeof(WsKeyBytes))
 #define FIRST_KEYS		64		/* that tell how long the others are */
+
+/*
+ * Share of the rows that packing must save from being tied: it takes as long for all rows as ties do for so
+ * many.  Behind letters of which a collation ignores some, ties are dear.  Then the part of the sample that
+ * says so, its least rows, and how many rows there must be for one of the sample.
+ */
+#ifndef WORTH_PACKING
+#define WORTH_PACKING	0.2
+#define WORTH_IF_DEAR	0.05
+#define LEAST_REST		((Size) 256)
+#define MANY_MORE		16
+#endif
+#define REST_ONE_IN		8
 
 /* Codes pay if there are so many times as many prefixes, though not fewer rows are tied. */
 #define MUCH_SMALLER	8
@@ -186,11 +202,11 @@ bytes_tell(const WsKeySpec *spec)
 }
 
 /*
- * Gives what the keys of a sample begin with codes.  What these are made of takes the spare bytes, and half
- * of those for codes.
+ * Gives what the keys of a sample begin with codes, and may pack the bytes behind.  What these are made of
+ * takes the spare bytes, and half of those for codes.
  */
 static void
-make_beginnings(const WsLearning *l)
+make_beginnings(const WsLearning *l, bool pack)
 {
 	MemoryContext work = AllocSetContextCreate(CurrentMemoryContext, "WiscSort sample",
 											   ALLOCSET_DEFAULT_SIZES);
@@ -204,7 +220,7 @@ make_beginnings(const WsLearning *l)
 	ws_account_subtract(l->account, Min(bytes, l->spare));
 	most -= Min(most, bytes - Min(bytes, l->spare));
 	MemoryContextSwitchTo(l->context);
-	l->spec->beginnings = ws_beginnings_create(keys, found, bytes_tell(l->spec), most);
+	l->spec->beginnings = ws_beginnings_create(keys, found, bytes_tell(l->spec), pack, most);
 	l->spec->first_alone = false;
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(work);
@@ -231,27 +247,95 @@ is_better(const WsLearning *l, Size left, Size tied)
 }
 
 /*
- * Are codes that are made of the first half of the sample good for the second?  If keys repeat by chance, as
- * references to many rows do, or go on with the time, codes are only good for those that they are made of.
- * Leaves entries without the right prefixes.
+ * The share of all rows that will be tied with others, as a sample of them tells: if a share of the rows, and
+ * no others, are in groups of one size, the pairs and the triples in the sample tell both.
+ */
+static double
+share_tied(const WsLearning *l)
+{
+	const WsEntry *sorted = ws_learn_sorted(l, WS_PREFIX_BYTES);
+	double		n = (double) l->sampled;
+	double		pairs = 0;
+	double		triples = 0;
+	double		share = 1;
+	Size		group = 1;
+
+	for (Size i = 1; i < l->sampled; i++)
+	{
+		if (!ws_entry_same_prefix(sorted[i - 1], sorted[i]) || ws_key_complete(l->spec, sorted[i]))
+		{
+			group = 1;
+			continue;
+		}
+		/* with each of those before it in the group, and each two of them */
+		pairs += (double) group;
+		triples += (double) group * (double) (group - 1) / 2;
+		group++;
+	}
+	if (pairs == 0)
+		return 0;
+	if (triples > 0)
+		share = Min(1, 2 * pairs * pairs / (3 * n * triples));
+	return share * (1 - exp(-2 * pairs / (n * n) * l->expected / share));
+}
+
+/* Must texts be read from their beginnings on to tell what follows some bytes of their keys? */
+static bool
+are_ties_dear(const WsKeySpec *spec)
+{
+	for (int c = 0; c < spec->ncols; c++)
+		if (spec->cols[c].letters != NULL && spec->cols[c].letters->table->ignores)
+			return true;
+	return false;
+}
+
+/*
+ * Makes codes of some entries, and gives others their prefixes by these.  Returns how many of the others are
+ * tied, and sets *share to the share of all rows that will be.
+ */
+static Size
+tied_by_codes(const WsLearning *of, bool pack, const WsLearning *others, double *share)
+{
+	Size		tied;
+
+	make_beginnings(of, pack);
+	ws_learn_entries(others);
+	tied = ws_learn_tied(others);
+	*share = share_tied(others);
+	free_beginnings(others->spec);
+	return tied;
+}
+
+/*
+ * Are codes that are made of most of the sample good for the rest?  If keys repeat by chance, as references
+ * to many rows do, or go on with the time, codes are only good for those that they are made of.  Sets *pack
+ * if it is better to pack the bytes behind.  Leaves entries without the right prefixes.
  */
 static bool
-hold_for_others(const WsLearning *l)
+hold_for_others(const WsLearning *l, bool *pack)
 {
-	WsLearning	first = *l;
-	WsLearning	second = *l;
+	WsLearning	most = *l;
+	WsLearning	rest = *l;
+	double		worth = are_ties_dear(l->spec) ? WORTH_IF_DEAR : WORTH_PACKING;
+	double		share;
+	double		packed_share;
 	Size		tied;
-	bool		hold;
+	Size		left;
 
-	first.sampled = l->sampled / 2;
-	second.sample += first.sampled;
-	second.sampled -= first.sampled;
-	tied = ws_learn_tied(&second);
-	make_beginnings(&first);
-	ws_learn_entries(&second);
-	hold = is_better(&second, ws_learn_tied(&second), tied);
-	free_beginnings(l->spec);
-	return hold;
+	rest.sampled = Min(l->sampled / 2, Max(l->sampled / REST_ONE_IN, LEAST_REST));
+	most.sampled -= rest.sampled;
+	rest.sample += most.sampled;
+	tied = ws_learn_tied(&rest);
+	left = tied_by_codes(&most, false, &rest, &share);
+	*pack = false;
+	if (rest.sampled >= LEAST_REST && l->expected >= (double) l->sampled * MANY_MORE && share >= worth)
+	{
+		Size		packed = tied_by_codes(&most, true, &rest, &packed_share);
+
+		*pack = share - packed_share >= worth;
+		left = *pack ? packed : left;
+	}
+	return is_better(&rest, left, tied);
 }
 
 /*
@@ -263,13 +347,14 @@ static Size
 code_beginnings(const WsLearning *l, Size *tied)
 {
 	bool		others = !l->all || l->step > 1;
+	bool		pack = false;
 	Size		left;
 
 	if (l->most < LEAST_BYTES || l->sampled < WS_LEARN_LEAST)
 		return 0;
-	if (!others || hold_for_others(l))
+	if (!others || hold_for_others(l, &pack))
 	{
-		make_beginnings(l);
+		make_beginnings(l, pack);
 		ws_learn_entries(l);
 		left = ws_learn_tied(l);
 		if (is_better(l, left, *tied))

@@ -15,7 +15,7 @@
 /* The bytes of a key that a prefix tells. */
 typedef struct Bytes
 {
-	uint8		at[WS_BEGINNING + WS_BEHIND_CODE];
+	uint8		at[WS_BEGINNING + WS_MOST_BEHIND];
 	int			n;
 } Bytes;
 
@@ -122,8 +122,16 @@ ws_key_told(const WsKeySpec *spec, WsEntry entry)
 		told.reach = WS_PREFIX_BYTES;
 		return told;
 	}
+	if (spec->beginnings != NULL && ws_beginnings_packed(spec->beginnings))
+	{
+		if ((prefix & WS_PACKED_WHOLE) != 0 && spec->doubts == 0)
+		{
+			told.columns = spec->ncols;
+			return told;
+		}
+	}
 	/* a text has no zero byte: this one has ended, or is null */
-	if (ws_text_first(spec) && spec->ncols == 1 && !spec->cols[0].descending && (uint8) prefix == 0)
+	else if (ws_text_first(spec) && spec->ncols == 1 && !spec->cols[0].descending && (uint8) prefix == 0)
 	{
 		told.columns = 1;
 		return told;
@@ -258,9 +266,9 @@ ws_key_certain(const WsKeySpec *spec, WsEntry entry)
 		bytes.n = (int) ws_beginnings_expand(spec->beginnings, prefix, bytes.at);
 		certain.behind = told.bytes >= bytes.n;
 		memset(bytes.at + told.bytes, 0, sizeof(bytes.at) - told.bytes);
-		certain.from = ws_beginnings_prefix(spec->beginnings, bytes.at, &same);
+		certain.from = ws_beginnings_prefix(spec->beginnings, bytes.at, sizeof(bytes.at) + 1, &same);
 		memset(bytes.at + told.bytes, 0xFF, sizeof(bytes.at) - told.bytes);
-		certain.to = ws_beginnings_prefix(spec->beginnings, bytes.at, &same);
+		certain.to = ws_beginnings_prefix(spec->beginnings, bytes.at, 0, &same);
 	}
 	return certain;
 }

@@ -31,8 +31,12 @@
 
 static const WsStreamOps merge_ops;
 
-/* Entries after a tie for which another is expected. */
+/*
+ * Rows are prefetched while one in three has been read for a tie, of the last so many entries or so: the page
+ * table is asked for each, which takes as long as the row.
+ */
 #define TIES_LATELY		64
+#define TIES_WORTH		3
 
 /* Entries that are looked at ahead of the winner, and times that this is not done, at most. */
 #define MOST_AHEAD		256
@@ -61,6 +65,7 @@ make_tied(WsMerge *merge, WsTied *tied, WsEntry entry, Size reach)
 		MemoryContextSwitchTo(old);
 	}
 	merge->rows->fetch(merge->rows->store, pointer, tied->slot);
+	merge->ties_lately = Min(merge->ties_lately + TIES_WORTH, 2 * TIES_LATELY);
 	if (reach > 0)
 		tied->complete = (merge->wipes ? ws_key_certain_bytes : ws_key_bytes)
 			(merge->spec, tied->slot->values, tied->slot->isnull, reach, WS_TIED_BYTES, tied->window) <=
@@ -112,7 +117,6 @@ break_tie(void *arg, const WsTreeNode *a, const WsTreeNode *b)
 
 	if (told->what == WS_TOLD_ALL)
 		return 0;
-	merge->ties_lately = TIES_LATELY;
 	return compare_tied(merge, told, a->entry, &merge->tied[a->source], b->entry, &merge->tied[b->source]);
 }
 
@@ -417,10 +421,10 @@ take(WsMerge *merge, WsEntry *out, Size max)
 		}
 		next = source_next(merge, source);
 
-		if (merge->ties_lately > 0 && source->equal == 0 && source->next < source->end)
+		if (merge->ties_lately > 0)
 		{
-			merge->ties_lately--;
-			merge->rows->prefetch(merge->rows->store, ws_entry_pointer(*source->next));
+			if (--merge->ties_lately >= TIES_LATELY && source->equal == 0 && source->next < source->end)
+				merge->rows->prefetch(merge->rows->store, ws_entry_pointer(*source->next));
 		}
 		out[n++] = winner;
 		if (ws_entry_same_prefix(next, winner) && same_key(merge, next, winner))

@@ -152,6 +152,7 @@ place_block(WsRowWriter *w, uint32 n)
 	start->unit = unit;
 	start->units_less_1 = Min(n, most) - 1;
 	w->next_unit = unit + n;
+	w->end = Max(w->end, w->next_unit);
 	w->run.units += n;
 }
 
@@ -360,7 +361,6 @@ ws_rows_write_last(WsRowWriter *w)
 		close_block(w, WS_ENTRY_MAX);
 	write_blocks(w);
 	w->run.nentries = w->written;
-	w->end = w->home->end;
 	ws_rowfile_align(w->home);
 }
 

@@ -35,6 +35,7 @@ fault('part above its beginning ascends', FILE, 'return (uint8) (above ? PG_UINT
       'return (uint8) part;', 'unit:test_beginnings')
 fault('part below taken for above', FILE, 'prefix = key[known] < label[known] ? BELOW(child) : child->above;',
       'prefix = key[known] > label[known] ? BELOW(child) : child->above;', 'unit:test_beginnings')
+FILE = 'key/trie.c'
 fault('children of a beginning before its gap', FILE, 'b->node[child].before = (uint16) code++;',
       'b->node[child].before = (uint16) (code++ + 2);', 'unit:test_beginnings')
 fault('a byte between two children leads to the first', FILE,
@@ -42,11 +43,13 @@ fault('a byte between two children leads to the first', FILE,
       'if (node->least + i >= b->node[node->first_child + child + 1].first)', 'unit:test_beginnings')
 fault('too many beginnings', FILE, 'if (b->nodes == b->most)', 'if (b->nodes > b->most + 100000)',
       'unit:test_beginnings', 'Then memory of the trie is overrun, which a sanitizer sees.')
+FILE = 'key/beginnings.c'
 fault('one byte of a label more', FILE, 'return pg_ntoh64(x ^ y) >> (BITS_PER_BYTE * (sizeof(x) - n)) == 0;',
       'return x == y;', 'unit:test_beginnings')
 fault('a label of eight bytes is not compared', FILE, 'for (; n > sizeof(x); n -= sizeof(x), a += sizeof(x), b += sizeof(x))',
       'for (; n >= sizeof(x); n -= sizeof(x), a += sizeof(x), b += sizeof(x))', 'unit:test_beginnings')
 fault('bytes behind a part one too many', FILE, 'behind--;\nbreak;', 'break;', 'unit:test_beginnings')
+FILE = 'key/trie.c'
 fault('keys never told to their ends', FILE, 'b.whole = ends && equal > n / WS_LEARN_ONE_IN;', 'b.whole = false;',
       'unit:test_beginnings')
 fault('what one key begins with gets no code', FILE, 'Build		b = {.keys = keys, .least = 2, .alone = true};',
@@ -54,7 +57,31 @@ fault('what one key begins with gets no code', FILE, 'Build		b = {.keys = keys, 
 fault('labels end with anything', FILE,
       'while (same < most && label[n - 1 - same] == b->label[b->nlabel - 1 - same])', 'while (same < most)',
       'unit:test_beginnings')
+FILE = 'key/packing.c'
+fault('packed bytes in another order', FILE, 'least += share_of(interval, part.from);\ninterval = share_of(interval, part.size);',
+      'least += interval - share_of(interval, part.from);\ninterval = share_of(interval, part.size);', 'unit:test_beginnings')
+fault('bytes are told that others may be', FILE,
+      'if (packed >= size || (interval < WHOLE && !is_certain(t, interval, byte)))', 'if (packed >= size)',
+      'unit:test_beginnings')
+fault('all bytes come oftenest behind any', FILE, 'p->table_of[oftenest] = (uint8) p->tables;', '{}', 'unit:test_beginnings',
+      'Slower only: prefixes tell less.')
+fault('strange bytes are taken for common ones', FILE, 'p->table_of[i] = BEHIND_STRANGE;', '{}', 'unit:test_beginnings')
+fault('whole keys go on', 'key/beginnings.c', 'return (prefix << (8 * behind - 1) | bytes) << 1 | (n <= *told ? WS_PACKED_WHOLE : 0);',
+      'return (prefix << (8 * behind - 1) | bytes) << 1;', 'unit:test_beginnings',
+      'Slower only: whole keys are told by their bytes, too.')
+fault('keys that go on are whole', 'key/beginnings.c', 'return (prefix << (8 * behind - 1) | bytes) << 1 | (n <= *told ? WS_PACKED_WHOLE : 0);',
+      'return (prefix << (8 * behind - 1) | bytes) << 1 | WS_PACKED_WHOLE;',
+      'unit:test_random t:beginnings')
+fault('whole keys, of letters that became strange', 'key/told.c',
+      'if ((prefix & WS_PACKED_WHOLE) != 0 && spec->doubts == 0)', 'if ((prefix & WS_PACKED_WHOLE) != 0)',
+      'unit:test_beginnings')
+fault('packed text ends with a zero byte', 'key/told.c',
+      'else if (ws_text_first(spec) && spec->ncols == 1 && !spec->cols[0].descending && (uint8) prefix == 0)',
+      'if (ws_text_first(spec) && spec->ncols == 1 && !spec->cols[0].descending && (uint8) prefix == 0)',
+      'unit:test_beginnings')
 FILE = 'key/sample.c'
+fault('all rows are tied that are in groups', FILE, 'share = Min(1, 2 * pairs * pairs / (3 * n * triples));', '{}',
+      'unit:test_beginnings')
 fault('codes of beginnings that leave all ties', FILE,
       'if (is_better(l, left, *tied))', 'if (left < l->n)', 'unit:test_dictionary', 'Slower only: prefixes are right all the same.')
 fault('values that statistics do not know never fit', 'key/foretold.c', 'return distinct > 0 ? distinct <= room : seen <= room / 2;',
@@ -90,7 +117,7 @@ FILE = 'key/sample.c'
 fault('no value is foretold', 'key/foretold.c', 'if (number % 2 == 0)', 'if (true)', 't:foretold')
 fault('entries keep imagined values', 'key/sample.c', 'l->entries[i] = !l->imagined && i % l->step == 0 ? l->sample[i / l->step] :',
       'l->entries[i] = i % l->step == 0 ? l->sample[i / l->step] :', 't:foretold')
-fault('codes of beginnings are judged by the keys that they are made of', FILE, 'if (!others || hold_for_others(l))', '',
+fault('codes of beginnings are judged by the keys that they are made of', FILE, 'if (!others || hold_for_others(l, &pack))', '',
       't:beginnings')
 fault('ranges that leave more ties than beginnings', FILE,
       'if (Min(by_beginnings, tied / WS_LEARN_FEWER) < by_ranges)', 'if (tied < by_ranges)', 'unit:test_dictionary',
@@ -142,7 +169,7 @@ FILE = 'key/told.c'
 fault('gap taken for a value', FILE, 'if (ws_code_is_exact(bytes->at[*pos - 1]))', 'if (*pos > 0)',
       'unit:test_dictionary t:libc')
 fault('nothing is certain before a guess behind a code', FILE,
-      'certain.to = ws_beginnings_prefix(spec->beginnings, bytes.at, &same);', 'certain.to = certain.from;',
+      'certain.to = ws_beginnings_prefix(spec->beginnings, bytes.at, 0, &same);', 'certain.to = certain.from;',
       't:alphabets t:beginnings t:libc')
 fault('bytes behind codes from the front of the prefix', FILE, 'bytes.n = left / BITS_PER_BYTE;', 'bytes.n = WS_PREFIX_BYTES;',
       'unit:test_range')

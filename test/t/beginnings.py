@@ -85,6 +85,29 @@ def alike():
         healthy(cluster, 'beginnings')
 
 
+def packed():
+    """Words, of which the bytes behind codes are packed: also if other letters come later."""
+    with common.server() as cluster:
+        cur = common.core(cluster)
+        cur.execute("CREATE TABLE w AS SELECT i, c, c COLLATE \"en-x-icu\" AS d, nullif(i % 7, 0) AS n, left(c, 20) AS l FROM"
+                    " (SELECT i, string_agg((ARRAY['regular', 'final', 'deposits', 'requests', 'Sleep', 'quickly', 'across', 'the',"
+                    " 'furiously', 'packages', 'carefully', 'ironic', 'accounts', 'bold'])[1 + (hashint4(i * 7 + k) & 2147483647) % 14],"
+                    " CASE k % 3 WHEN 1 THEN ', ' ELSE ' ' END ORDER BY k) || CASE WHEN i > 70000 AND i % 5 = 0 THEN chr(960) || i"
+                    " WHEN i % 1000 = 0 THEN chr(233) ELSE '' END AS c FROM generate_series(1, 80000) i, generate_series(1, 5) k"
+                    " GROUP BY i) s")
+        cur.execute('ANALYZE w')
+        for order in ('c COLLATE "C"', 'c COLLATE "C", i', 'c COLLATE "C" DESC, i', 'd, i', 'd DESC, i', 'l COLLATE "C", d, i', 'n, d, i'):
+            query = 'SELECT %s c FROM w ORDER BY %s' % ('i,' if order.endswith('i') else '', order)
+            cur = common.core(cluster)
+            wanted = rows(cur, query)
+            cur.connection.close()
+            for memory in ('512kB', '4MB'):
+                cur = session(cluster, work_mem=memory)
+                check(rows(cur, query) == wanted, 'words by %s, %s' % (order, memory))
+                cur.connection.close()
+        healthy(cluster, 'words that are packed')
+
+
 def by_chance():
     """Keys that repeat, of which few come again: codes of those that the first rows have are of no use."""
     if common.options.core:
@@ -104,4 +127,4 @@ def by_chance():
 
 
 if __name__ == '__main__':
-    common.run([alike, by_chance])
+    common.run([alike, packed, by_chance])

@@ -19,7 +19,9 @@ hash_bytes(const unsigned char *k, int keylen)
 }
 
 #include "../../src/key/dictionary.c"
+#include "../../src/key/trie.c"
 #include "../../src/key/beginnings.c"
+#include "../../src/key/packing.c"
 #include "../../src/key/alphabet.c"
 #include "../../src/key/letters.c"
 #include "../../src/key/sample.c"

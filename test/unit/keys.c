@@ -153,8 +153,14 @@ ws_beginnings_reach(const WsBeginnings *b)
 	exit(1);
 }
 
+bool
+ws_beginnings_packed(const WsBeginnings *b)
+{
+	exit(1);
+}
+
 ws_uint128
-ws_beginnings_prefix(const WsBeginnings *b, const uint8 *key, Size *told)
+ws_beginnings_prefix(const WsBeginnings *b, const uint8 *key, Size n, Size *told)
 {
 	exit(1);
 }

@@ -9,7 +9,7 @@
 #include "sorting.c"
 
 #define KEYS		20000
-#define LONGEST		(WS_BEGINNING + WS_BEHIND_CODE)
+#define LONGEST		(WS_BEGINNING + WS_MOST_BEHIND)
 
 typedef struct Shape
 {
@@ -44,15 +44,15 @@ bytes_at_random(uint8 *key, uint64 random, int row)
 	int			n = random % 40;
 
 	for (int i = 0; i < n; i++)
-		key[i] = (uint8) next_random();
+		key[i] = (uint8) (1 + next_random() % 255);
 	return n;
 }
 
-/* Of zeros and ones and their opposites: many are the beginnings of others. */
+/* Of the least and the greatest bytes: many are the beginnings of others. */
 static int
 extremes(uint8 *key, uint64 random, int row)
 {
-	static const uint8 byte[] = {0, 1, 0xFE, 0xFF};
+	static const uint8 byte[] = {1, 2, 0xFE, 0xFF};
 	int			n = random % 30;
 
 	for (int i = 0; i < n; i++)
@@ -111,6 +111,20 @@ integers(uint8 *key, uint64 random, int row)
 	return 16;
 }
 
+/* Words, of which few come behind a given one. */
+static int
+words(uint8 *key, uint64 random, int row)
+{
+	static const char *const word[] = {"regular ", "final ", "deposits ", "requests ", "sleep ", "quickly ", "across ",
+	"the ", "furiously ", "packages ", "carefully ", "ironic ", "accounts ", "bold "};
+	int			n = 0;
+
+	for (int i = 0; i < 5; i++)
+		n += snprintf((char *) key + n, WS_BEGINNING - n, "%s",
+					  word[next_random() % lengthof(word) * (next_random() % lengthof(word)) / lengthof(word)]);
+	return n;
+}
+
 static const Shape shapes[] = {
 	{"no bytes at all", 1000, 100000, nothing, 0, 0},
 	{"bytes at random", 4000, 100000, bytes_at_random, 0.8, 0},
@@ -128,6 +142,8 @@ static const Shape shapes[] = {
 	{"persons", 5000, 1000000, persons, 0.05, 0.99},
 	{"persons, little memory", 5000, 3000, persons, 0.05, 0.05},
 	{"extreme bytes to their ends", 4000, 1000000, extremes, 0.5, 0.4},
+	{"words", 4000, 1000000, words, 0.3, 0.9},
+	{"words, little memory", 4000, 4000, words, 0.1, 0},
 };
 
 static int
@@ -155,13 +171,9 @@ try_shape(void *arg)
 	}
 	for (Size i = 0; i < s->sample; i++)
 	{
-		Size		n = Min(lengths[i], WS_BEGINNING);
-
-		while (n > 0 && keys[i][n - 1] == 0)
-			n--;
-		sample[i] = (WsKeyBytes) {keys[i], n, 0};
+		sample[i] = (WsKeyBytes) {keys[i], Min(lengths[i], WS_BEGINNING), 0};
 	}
-	b = ws_beginnings_create(sample, s->sample, s->whole > 0, s->most);
+	b = ws_beginnings_create(sample, s->sample, s->whole > 0, true, s->most);
 	bytes = ws_beginnings_bytes(b);
 	reach = ws_beginnings_reach(b);
 	wrong_order = wrong_bytes = 0;
@@ -172,10 +184,10 @@ try_shape(void *arg)
 		Size		n;
 		Size		all;
 
-		prefixes[i] = ws_beginnings_prefix(b, keys[i], &all);
+		prefixes[i] = ws_beginnings_prefix(b, keys[i], lengths[i] + 1, &all);
 		n = ws_beginnings_expand(b, prefixes[i], back);
 		ended += n > lengths[i];
-		wrong_bytes += n != all || n < WS_BEHIND_CODE || n > reach || memcmp(back, keys[i], n) != 0;
+		wrong_bytes += n != all || n > reach || memcmp(back, keys[i], n) != 0;
 	}
 	for (int i = 1; i < KEYS; i++)
 	{
@@ -202,10 +214,77 @@ check_worth(void)
 		  "they are for groups of ties that are an eighth as large");
 }
 
+/* Whether the share of a million rows that are tied is told by some: groups of so many rows, and so much else. */
+static void
+check_share(Size group, double share)
+{
+	WsKeyColumn col = {.attno = 1, .encoding = WS_ENC_TEXT, .notnull = true, .length = -1};
+	WsKeySpec	spec = {.ncols = 1, .cols = &col};
+	WsLearning	l = {.spec = &spec, .sampled = 2000, .expected = 1000000, .sort = ws_sort_entries};
+	WsEntry	   *room = malloc((2 * l.sampled + 4) * sizeof(WsEntry));
+	double		told;
+
+	l.sample = (WsEntry *) TYPEALIGN(64, room);
+	l.sorted = l.sample + l.sampled;
+	for (Size i = 0; i < l.sampled; i++)
+	{
+		uint64		row = next_random() % 1000000;
+		uint64		key = row < share * 1000000 ? row / group : 1000000 + i;
+		uint8		digits[WS_PREFIX_BYTES + 1];
+
+		snprintf((char *) digits, sizeof(digits), "%010d", (int) key);
+		l.sample[i] = ws_key_window_entry(digits, i);
+	}
+	told = share_tied(&l);
+	CHECK(fabs(told - share) < 0.25, "%.2f of the rows are tied in groups of %zu, told %.2f", share, group, told);
+	free(room);
+}
+
+/* Does a prefix that tells a whole text of letters still do so when other texts have made these a guess? */
+static void
+try_strange(void *arg)
+{
+	static WsLetterTable table;
+	WsLetters	letters = {.table = &table};
+	WsKeyColumn col = {.attno = 1, .encoding = WS_ENC_LETTERS, .notnull = true, .length = -1, .letters = &letters};
+	WsKeySpec	spec = {.ncols = 1, .cols = &col};
+	WsKeyBytes	sample[] = {{(const uint8 *) "letters", 7, 0}, {(const uint8 *) "lettered", 8, 0}};
+	uint8		key[LONGEST] = "letters";
+	Size		all;
+	WsEntry		whole;
+
+	spec.beginnings = ws_beginnings_create(sample, lengthof(sample), true, true, 100000);
+	whole = ws_entry_make(ws_beginnings_prefix(spec.beginnings, key, 7, &all), 1);
+	CHECK(ws_beginnings_packed(spec.beginnings) && ws_key_told(&spec, whole).what == WS_TOLD_ALL,
+		  "a packed prefix tells a whole text");
+	letters.strange = true;
+	spec.doubts = 1;
+	CHECK(ws_key_told(&spec, whole).what == WS_TOLD_GUESSED, "it is a guess when a strange one has come");
+	col.encoding = WS_ENC_TEXT;
+	col.letters = NULL;
+	spec.doubts = 0;
+	for (int i = 0; i < 10000 && (i == 0 || (uint8) ws_entry_prefix(whole) != 0); i++)
+	{
+		for (int j = 0; j < 12; j++)
+			key[j] = 1 + next_random() % 255;
+		whole = ws_entry_make(ws_beginnings_prefix(spec.beginnings, key, 20, &all), 1);
+	}
+	CHECK((uint8) ws_entry_prefix(whole) == 0 && ws_key_told(&spec, whole).what == WS_TOLD_IN_PART,
+		  "a packed prefix that ends with a zero byte may go on");
+}
+
 int
 main(void)
 {
+	if (!server_try(try_strange, NULL))
+		server_die("%s", server.message);
 	check_worth();
+	check_share(2, 0);
+	check_share(10, 1);
+	check_share(50, 1);
+	check_share(1000, 0.1);
+	check_share(1000, 0.5);
+	check_share(100000, 0.2);
 	for (int i = 0; i < lengthof(shapes); i++)
 	{
 		const Shape *s = &shapes[i];

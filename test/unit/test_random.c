@@ -9,10 +9,16 @@
 
 static int64 allowance;
 static bool again;
+static bool always_packed;
+static int	packed;				/* sorts for which it was asked if packing pays */
 
 #define ALLOWANCE	allowance
 #define AGAIN		again
 #define ANY_WAY		true
+#define WORTH_PACKING	(packed++, always_packed ? -1 : 0.2)
+#define WORTH_IF_DEAR	WORTH_PACKING
+#define LEAST_REST		((Size) 1)
+#define MANY_MORE		0
 #define main		sort_main
 #include "test_sort.c"
 #undef main
@@ -113,6 +119,7 @@ draw_case(void)
 	if (draw(2))
 		k.wanted = 1 + (draw(3) == 0 ? draw(40) : draw(k.n + 2));
 	again = draw(5) == 0;
+	always_packed = draw(3) > 0;
 	allowance = draw(3) ? PG_INT64_MAX : draw(3) == 0 ? 0 : (int64) draw(200 * 1024);
 	fake_ignores = draw(2);
 	fake_strange = draw(3) ? (int) draw(5000) : 0;
@@ -120,6 +127,20 @@ draw_case(void)
 	block = draw(3) ? 0 : 4096 * (1 + draw(4));
 	reads = (WsMergeReads) {(WsMergeRead) draw(3), (int) draw(5) - 1, WS_READER_SYNC};
 	return k;
+}
+
+/* Makes it one of keys that begin alike, of which the bytes behind are packed. */
+static void
+pack_drawn(Case *k)
+{
+	k->kind = draw(3) > 0 ? FAKE_LETTERS : FAKE_LETTERS_BEHIND;
+	k->n = 3000 + draw(20000);
+	k->distinct = draw(2) ? 7420 : UINT64CONST(1) << 31;
+	k->expected = 30000;
+	k->in_order = 0;
+	fake_strange = draw(3) ? 1 + (int) draw(2000) : 0;
+	fake_guess_wrong = draw(2) ? 1 + (int) draw(10) : 0;
+	always_packed = true;
 }
 
 static bool
@@ -133,6 +154,8 @@ sort_drawn(uint64 seed)
 	for (int i = 0; i < 10; i++)
 		(void) next_random();
 	k = draw_case();
+	if (draw(4) == 0)
+		pack_drawn(&k);
 	key = &fake_keys[k.kind];
 	prepare(k);
 	spread(key);
@@ -162,5 +185,6 @@ main(int argc, char **argv)
 		bad += !sort_drawn(seed);
 	CHECK(bad == 0, "sorts of which everything is drawn: seeds %llu to %llu", (unsigned long long) first,
 		  (unsigned long long) last);
+	CHECK(packed > (int) (last - first) / 12, "bytes behind beginnings might be packed in %d sorts", packed);
 	return failures != 0;
 }
