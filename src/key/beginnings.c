@@ -4,7 +4,7 @@
  * Keys whose first bytes are much the same (addresses, paths, codes with leading zeros, small integers in
  * wide columns) fill their prefixes with what all have in common.  So what many keys of a sample begin
  * with gets a code, and the prefix of a key is the code of the longest such beginning, and WS_BEHIND_CODE
- * bytes that follow it.
+ * bytes that follow it, or what more of them are packed into (packing.c).
  *
  * The beginnings are nodes of a trie (trie.c).  Codes are in the order of the keys: a
  * node's children have theirs between those of the gaps that the node has before, between and behind them,
@@ -15,8 +15,7 @@
  * axis of Zhang et al., Order-Preserving Key Compression for In-Memory Search Trees, SIGMOD 2020).  A code
  * tells its beginning: nothing of the key is lost.
  *
- * The bytes that follow the beginning are packed, if the caller wants that (packing.c): then eight bytes tell
- * more of them, and the last bit says whether they tell the whole key.
+ * If they are packed, the last bit says whether they tell the whole key.
  *
  * Memory: as much as the caller allows, in CurrentMemoryContext.  Nothing is raised.
  *-------------------------------------------------------------------------
@@ -43,14 +42,14 @@ sample_told(const WsBeginnings *b, const WsKeyBytes *key)
 
 /* Packs what is behind beginnings, if `most` bytes of memory are enough. */
 static void
-pack_behind(WsBeginnings *b, const WsKeyBytes *keys, Size n, Size most)
+pack_behind(WsBeginnings *b, const WsKeyBytes *keys, Size n, bool stops, Size most)
 {
 	uint16	   *from = palloc(n * sizeof(uint16));
 	Size		behind = WS_BEHIND_CODE;
 
 	for (Size i = 0; i < n; i++)
 		from[i] = (uint16) (sample_told(b, &keys[i]) - WS_BEHIND_CODE);
-	b->packing = ws_packing_create(keys, from, n, most);
+	b->packing = ws_packing_create(keys, from, n, stops, most);
 	if (b->packing != NULL)
 	{
 		/* no more bytes need be made of keys than have been told once */
@@ -74,12 +73,12 @@ pack_behind(WsBeginnings *b, const WsKeyBytes *keys, Size n, Size most)
  * With `ends`, the bytes of keys tell their whole order.  Belongs to CurrentMemoryContext.
  */
 WsBeginnings *
-ws_beginnings_create(WsKeyBytes *keys, Size n, bool ends, bool pack, Size most)
+ws_beginnings_create(WsKeyBytes *keys, Size n, bool ends, WsPack pack, Size most)
 {
 	WsBeginnings *b = ws_trie_create(keys, n, ends, most);
 
-	if (pack)
-		pack_behind(b, keys, n, most - Min(most, b->bytes));
+	if (pack != WS_PACK_NONE)
+		pack_behind(b, keys, n, pack == WS_PACK_TOLD, most - Min(most, b->bytes));
 	return b;
 }
 

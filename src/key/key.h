@@ -330,9 +330,17 @@ typedef struct WsKeyBytes
 	uint64		first;			/* eight of them, as a number; set by ws_beginnings_create */
 } WsKeyBytes;
 
+/* How bytes behind beginnings are packed: all, or those that are told and the next one (packing.c). */
+typedef enum WsPack
+{
+	WS_PACK_NONE,
+	WS_PACK_ALL,
+	WS_PACK_TOLD
+} WsPack;
+
 typedef struct WsBeginnings WsBeginnings;
 
-extern WsBeginnings *ws_beginnings_create(WsKeyBytes *keys, Size n, bool ends, bool pack, Size most);
+extern WsBeginnings *ws_beginnings_create(WsKeyBytes *keys, Size n, bool ends, WsPack pack, Size most);
 extern int	ws_beginnings_count(const WsBeginnings *b);
 extern Size ws_beginnings_reach(const WsBeginnings *b);
 extern Size ws_beginnings_bytes(const WsBeginnings *b);
@@ -344,7 +352,8 @@ extern void ws_beginnings_free(WsBeginnings *b);
 /* ---- packing.c: bytes of keys in fewer bits, in the same order; pure ---- */
 typedef struct WsPacking WsPacking;
 
-extern WsPacking *ws_packing_create(const WsKeyBytes *keys, const uint16 *from, Size n, Size most);
+extern WsPacking *ws_packing_create(const WsKeyBytes *keys, const uint16 *from, Size n, bool stops,
+									Size most);
 extern Size ws_packing_bytes(const WsPacking *p);
 extern uint64 ws_pack(const WsPacking *p, const uint8 *bytes, uint8 before, Size n, int bits, Size *told);
 extern Size ws_unpack(const WsPacking *p, uint64 packed, uint8 before, Size n, int bits, uint8 *bytes);

@@ -8,8 +8,9 @@
  * when the bits are full.  Parts are in the order of the bytes, so numbers are in the order of keys.  Every
  * byte has a part, whatever the sample was.
  *
- * Bytes are told as long as no other bytes give the same number.  Zero bytes come first, so that a key that
- * has ended has the number of one that goes on with zeros.
+ * Bytes are told as long as no other bytes give the same number.  The bytes behind the first that is not told
+ * count as well, unless they may be a guess: that must be told, or not be in the number at all.  Zero bytes
+ * come first, so that a key that has ended has the number of one that goes on with zeros.
  *
  * Memory: one chunk in CurrentMemoryContext.  Nothing is raised.
  *-------------------------------------------------------------------------
@@ -32,6 +33,7 @@ typedef struct Table
 struct WsPacking
 {
 	int			tables;
+	bool		stops;			/* at the first byte that is not told */
 	uint8		table_of[BYTES];	/* of what comes behind a byte */
 	Table		table[FLEXIBLE_ARRAY_MEMBER];
 };
@@ -87,16 +89,19 @@ count_bytes(const WsPacking *p, const WsKeyBytes *keys, const uint16 *from, Size
 {
 	for (Size i = 0; i < n; i++)
 	{
-		Size		end = Min(keys[i].n, (Size) from[i] + WS_MOST_BEHIND);
+		/* many keys end with a zero byte, which those of the sample do not have */
+		Size		ended = keys[i].n < WS_BEGINNING ? keys[i].n + 1 : keys[i].n;
+		Size		end = Min(ended, (Size) from[i] + WS_MOST_BEHIND);
 
 		for (Size j = from[i]; j < end; j++)
 		{
 			uint8		before = j > 0 ? keys[i].bytes[j - 1] : 0;
+			uint8		byte = j < keys[i].n ? keys[i].bytes[j] : 0;
 
 			if (p == NULL)
 				counts[0].of[before]++;
 			else
-				counts[p->table_of[before]].of[keys[i].bytes[j]]++;
+				counts[p->table_of[before]].of[byte]++;
 		}
 	}
 }
@@ -130,10 +135,11 @@ number_tables(WsPacking *p, Counts *before, int most)
 
 /*
  * How to pack the bytes of keys that are like n keys of a sample, from from[i] on for the i-th one, in `most`
- * bytes of memory at most.  NULL if that is not enough.  Belongs to CurrentMemoryContext.
+ * bytes of memory at most.  With `stops`, nothing behind a byte that is not told counts.  NULL if the memory
+ * is not enough.  Belongs to CurrentMemoryContext.
  */
 WsPacking *
-ws_packing_create(const WsKeyBytes *keys, const uint16 *from, Size n, Size most)
+ws_packing_create(const WsKeyBytes *keys, const uint16 *from, Size n, bool stops, Size most)
 {
 	Size		room = (most - Min(most, sizeof(WsPacking))) / sizeof(Table);
 	WsPacking	head;
@@ -148,6 +154,7 @@ ws_packing_create(const WsKeyBytes *keys, const uint16 *from, Size n, Size most)
 	number_tables(&head, &all, (int) Min(room, BYTES));
 	p = palloc(offsetof(WsPacking, table) + head.tables * sizeof(Table));
 	*p = head;
+	p->stops = stops;
 	counts = palloc0(p->tables * sizeof(Counts));
 	count_bytes(p, keys, from, n, counts);
 	memset(&all, 0, sizeof(all));
@@ -239,6 +246,8 @@ ws_pack(const WsPacking *p, const uint8 *bytes, uint8 before, Size n, int bits, 
 		least += share_of(interval, part.from);
 		if (*told == i && is_certain(t, interval, bytes[i]) && share_of(interval, part.size) > 0)
 			(*told)++;
+		else if (p->stops)
+			break;
 		interval = share_of(interval, part.size);
 	}
 	return least;

@@ -206,7 +206,7 @@ bytes_tell(const WsKeySpec *spec)
  * takes the spare bytes, and half of those for codes.
  */
 static void
-make_beginnings(const WsLearning *l, bool pack)
+make_beginnings(const WsLearning *l, WsPack pack)
 {
 	MemoryContext work = AllocSetContextCreate(CurrentMemoryContext, "WiscSort sample",
 											   ALLOCSET_DEFAULT_SIZES);
@@ -279,6 +279,19 @@ share_tied(const WsLearning *l)
 	return share * (1 - exp(-2 * pairs / (n * n) * l->expected / share));
 }
 
+/*
+ * How bytes behind beginnings are packed.  A guess, of which the prefix does not tell what is in front, must
+ * not be in the prefix: nobody would know it for one (told.c).  The guess of a first column without codes has
+ * only a null byte in front, which is always told.
+ */
+static WsPack
+way_to_pack(const WsKeySpec *spec)
+{
+	if (bytes_tell(spec) && !spec->lettered)
+		return WS_PACK_ALL;
+	return spec->ncols == 1 && spec->cols[0].dictionary == NULL ? WS_PACK_ALL : WS_PACK_TOLD;
+}
+
 /* Must texts be read from their beginnings on to tell what follows some bytes of their keys? */
 static bool
 are_ties_dear(const WsKeySpec *spec)
@@ -294,7 +307,7 @@ are_ties_dear(const WsKeySpec *spec)
  * tied, and sets *share to the share of all rows that will be.
  */
 static Size
-tied_by_codes(const WsLearning *of, bool pack, const WsLearning *others, double *share)
+tied_by_codes(const WsLearning *of, WsPack pack, const WsLearning *others, double *share)
 {
 	Size		tied;
 
@@ -312,7 +325,7 @@ tied_by_codes(const WsLearning *of, bool pack, const WsLearning *others, double 
  * if it is better to pack the bytes behind.  Leaves entries without the right prefixes.
  */
 static bool
-hold_for_others(const WsLearning *l, bool *pack)
+hold_for_others(const WsLearning *l, WsPack *pack)
 {
 	WsLearning	most = *l;
 	WsLearning	rest = *l;
@@ -326,14 +339,18 @@ hold_for_others(const WsLearning *l, bool *pack)
 	most.sampled -= rest.sampled;
 	rest.sample += most.sampled;
 	tied = ws_learn_tied(&rest);
-	left = tied_by_codes(&most, false, &rest, &share);
-	*pack = false;
+	left = tied_by_codes(&most, WS_PACK_NONE, &rest, &share);
+	*pack = WS_PACK_NONE;
 	if (rest.sampled >= LEAST_REST && l->expected >= (double) l->sampled * MANY_MORE && share >= worth)
 	{
-		Size		packed = tied_by_codes(&most, true, &rest, &packed_share);
+		WsPack		way = way_to_pack(l->spec);
+		Size		packed = tied_by_codes(&most, way, &rest, &packed_share);
 
-		*pack = share - packed_share >= worth;
-		left = *pack ? packed : left;
+		if (share - packed_share >= worth)
+		{
+			*pack = way;
+			left = packed;
+		}
 	}
 	return is_better(&rest, left, tied);
 }
@@ -347,7 +364,7 @@ static Size
 code_beginnings(const WsLearning *l, Size *tied)
 {
 	bool		others = !l->all || l->step > 1;
-	bool		pack = false;
+	WsPack		pack = WS_PACK_NONE;
 	Size		left;
 
 	if (l->most < LEAST_BYTES || l->sampled < WS_LEARN_LEAST)

@@ -113,6 +113,7 @@ ws_key_told(const WsKeySpec *spec, WsEntry entry)
 	int			pos = 0;
 	bool		told_null = false;
 	bool		second = false;
+	bool		packed;
 	Size		coded = 0;		/* bytes of the key that `bytes` begins behind */
 	int			left = WS_PREFIX_BYTES * BITS_PER_BYTE;
 	WsTold		told = {.what = WS_TOLD_ALL};
@@ -122,7 +123,8 @@ ws_key_told(const WsKeySpec *spec, WsEntry entry)
 		told.reach = WS_PREFIX_BYTES;
 		return told;
 	}
-	if (spec->beginnings != NULL && ws_beginnings_packed(spec->beginnings))
+	packed = spec->beginnings != NULL && ws_beginnings_packed(spec->beginnings);
+	if (packed)
 	{
 		if ((prefix & WS_PACKED_WHOLE) != 0 && spec->doubts == 0)
 		{
@@ -171,7 +173,8 @@ ws_key_told(const WsKeySpec *spec, WsEntry entry)
 		}
 		else if (!col->notnull)
 		{
-			if (pos >= bytes.n && !strange)
+			/* a packed null byte that is not told might be once the guess is wiped out */
+			if (pos >= bytes.n && (!strange || packed))
 				break;
 			if (pos < bytes.n && bytes.at[pos++] == ws_null_byte(col, true))
 				continue;
@@ -235,7 +238,7 @@ guesses_behind(const WsKeySpec *spec, int from)
 
 /*
  * What is certain of an entry's prefix.  Prefixes, whether they begin with a code or not, are in the order of
- * the key bytes that they tell; so those that have the same bytes in front of a guess are neighbours.
+ * their keys, guesses included; so those that have the same bytes in front of a guess are neighbours.
  */
 WsCertain
 ws_key_certain(const WsKeySpec *spec, WsEntry entry)

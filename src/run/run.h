@@ -216,7 +216,7 @@ typedef struct WsRowWriter
 	uint32		nentries;		/* in it: at its end, the last one first */
 	uint64		written;		/* entries */
 	uint32		next_unit;		/* where they end: they lie one behind the other */
-	uint32		end;			/* of the units that it has written, behind the last */
+	uint32		end;			/* the unit behind the last that has a place */
 	WsBlockStart *starts;		/* of its blocks; the caller's */
 	uint32		max_starts;
 	uint64	   *rows;			/* numbers of their first rows, or NULL unless read in any order */

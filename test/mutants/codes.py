@@ -63,6 +63,8 @@ fault('packed bytes in another order', FILE, 'least += share_of(interval, part.f
 fault('bytes are told that others may be', FILE,
       'if (packed >= size || (interval < WHOLE && !is_certain(t, interval, byte)))', 'if (packed >= size)',
       'unit:test_beginnings')
+fault('bytes that are not told count where they may be guesses', FILE, 'else if (p->stops)', 'else if (false)',
+      'unit:test_beginnings')
 fault('all bytes come oftenest behind any', FILE, 'p->table_of[oftenest] = (uint8) p->tables;', '{}', 'unit:test_beginnings',
       'Slower only: prefixes tell less.')
 fault('strange bytes are taken for common ones', FILE, 'p->table_of[i] = BEHIND_STRANGE;', '{}', 'unit:test_beginnings')
