@@ -28,6 +28,9 @@
 #endif
 #define REST_ONE_IN		8
 
+/* Or packing leaves fewer of the sample tied by this factor. */
+#define FEWER_TIED		4
+
 /* Codes pay if there are so many times as many prefixes, though not fewer rows are tied. */
 #define MUCH_SMALLER	8
 
@@ -346,7 +349,8 @@ hold_for_others(const WsLearning *l, WsPack *pack)
 		WsPack		way = way_to_pack(l->spec);
 		Size		packed = tied_by_codes(&most, way, &rest, &packed_share);
 
-		if (share - packed_share >= worth)
+		/* of very many rows, few that tie in the sample mean that all do: then groups must be much smaller */
+		if (share - packed_share >= worth || packed * FEWER_TIED <= left)
 		{
 			*pack = way;
 			left = packed;
