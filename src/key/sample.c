@@ -251,10 +251,11 @@ is_better(const WsLearning *l, Size left, Size tied)
 
 /*
  * The share of all rows that will be tied with others, as a sample of them tells: if a share of the rows, and
- * no others, are in groups of one size, the pairs and the triples in the sample tell both.
+ * no others, are in groups of one size, the pairs and the triples in the sample tell both.  Sets *tied to
+ * what ws_learn_tied returns.
  */
 static double
-share_tied(const WsLearning *l)
+share_tied(const WsLearning *l, Size *tied)
 {
 	const WsEntry *sorted = ws_learn_sorted(l, WS_PREFIX_BYTES);
 	double		n = (double) l->sampled;
@@ -263,6 +264,7 @@ share_tied(const WsLearning *l)
 	double		share = 1;
 	Size		group = 1;
 
+	*tied = 0;
 	for (Size i = 1; i < l->sampled; i++)
 	{
 		if (!ws_entry_same_prefix(sorted[i - 1], sorted[i]) || ws_key_complete(l->spec, sorted[i]))
@@ -274,6 +276,7 @@ share_tied(const WsLearning *l)
 		pairs += (double) group;
 		triples += (double) group * (double) (group - 1) / 2;
 		group++;
+		(*tied)++;
 	}
 	if (pairs == 0)
 		return 0;
@@ -316,8 +319,7 @@ tied_by_codes(const WsLearning *of, WsPack pack, const WsLearning *others, doubl
 
 	make_beginnings(of, pack);
 	ws_learn_entries(others);
-	tied = ws_learn_tied(others);
-	*share = share_tied(others);
+	*share = share_tied(others, &tied);
 	free_beginnings(others->spec);
 	return tied;
 }

@@ -32,8 +32,9 @@
 static const WsStreamOps merge_ops;
 
 /*
- * Rows are prefetched while one in three has been read for a tie, of the last so many entries or so: the page
- * table is asked for each, which takes as long as the row.
+ * Entries after a tie for which another is expected: rows that are dear to fetch are prefetched then.  Others
+ * are while one in TIES_WORTH entries has been read for a tie: asking the page table for a row takes as long
+ * as reading it.
  */
 #define TIES_LATELY		64
 #define TIES_WORTH		3
@@ -65,7 +66,8 @@ make_tied(WsMerge *merge, WsTied *tied, WsEntry entry, Size reach)
 		MemoryContextSwitchTo(old);
 	}
 	merge->rows->fetch(merge->rows->store, pointer, tied->slot);
-	merge->ties_lately = Min(merge->ties_lately + TIES_WORTH, 2 * TIES_LATELY);
+	merge->ties_lately = merge->rows->keep != NULL ? 2 * TIES_LATELY :
+		Min(merge->ties_lately + TIES_WORTH, 2 * TIES_LATELY);
 	if (reach > 0)
 		tied->complete = (merge->wipes ? ws_key_certain_bytes : ws_key_bytes)
 			(merge->spec, tied->slot->values, tied->slot->isnull, reach, WS_TIED_BYTES, tied->window) <=
@@ -421,11 +423,9 @@ take(WsMerge *merge, WsEntry *out, Size max)
 		}
 		next = source_next(merge, source);
 
-		if (merge->ties_lately > 0)
-		{
-			if (--merge->ties_lately >= TIES_LATELY && source->equal == 0 && source->next < source->end)
-				merge->rows->prefetch(merge->rows->store, ws_entry_pointer(*source->next));
-		}
+		if (merge->ties_lately > 0 && --merge->ties_lately >= TIES_LATELY && source->equal == 0 &&
+			source->next < source->end)
+			merge->rows->prefetch(merge->rows->store, ws_entry_pointer(*source->next));
 		out[n++] = winner;
 		if (ws_entry_same_prefix(next, winner) && same_key(merge, next, winner))
 			merge->tree.winner.entry = next;	/* wins again, unplayed */

@@ -55,7 +55,7 @@ typedef struct WsMerge
 	int			blind;			/* so many times more there are none, */
 	int			blinded;		/* and so many when that was in vain the last time */
 	uint64		compared;		/* matches that comparators decided */
-	int			ties_lately;	/* >0: rows are prefetched for ties */
+	int			ties_lately;	/* the more, the more rows were read for ties */
 	WsEntry		last_tied;		/* an entry, and what its prefix tells */
 	WsTold		told;
 	WsLoserTree tree;			/* unless it gathers */
