@@ -30,7 +30,7 @@ ws_write_start(WsHelper *h, WsWrite *w, WsFileSet *files, int file,
 	w->data = data;
 	w->bytes = bytes;
 	w->offset = offset;
-	ws_helper_submit_lazily(h, &w->chore);
+	ws_helper_submit_lazily(h, &w->chore, 2);
 }
 
 /* Waits for a write, if one was started, and raises its error. */

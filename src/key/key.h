@@ -484,6 +484,8 @@ extern Size ws_key_bytes_behind(const WsKeySpec *spec, int from, Size before, co
 /* ---- prefix.c: pure ---- */
 extern WsEntry ws_key_entry(WsKeySpec *spec, const Datum *values, const bool *isnull, uint64 pointer);
 extern WsEntry ws_key_window_entry(const uint8 window[WS_PREFIX_BYTES], uint64 pointer);
+extern Size ws_key_reached(const WsKeySpec *spec, const Datum *values, const bool *isnull, uint8 *out);
+extern WsEntry ws_key_reached_entry(const WsKeySpec *spec, const uint8 *key, Size n, bool *cut);
 extern void ws_key_look(const WsKeySpec *spec, const Datum *values, const bool *isnull);
 
 /* ---- numeric.c: pure ---- */
@@ -556,14 +558,22 @@ extern WsKeyFetch *ws_key_fetch_create(const WsKeySpec *spec, TupleDesc desc);
 extern void ws_key_fetch(WsKeyFetch *fetch, TupleTableSlot *slot, const Datum **values,
 						 const bool **isnull);
 
+/* ---- keycopy.c: copies of key values, of which a helper makes keys; pure ---- */
+extern bool ws_keycopy_wanted(const WsKeySpec *spec);
+extern Size ws_keycopy_bytes(const WsKeySpec *spec, const Datum *values, const bool *isnull);
+extern void ws_keycopy_put(const WsKeySpec *spec, const Datum *values, const bool *isnull, Size bytes,
+						   char *out);
+extern void ws_keycopy_get(const WsKeySpec *spec, const char *from, Datum *values, bool *isnull);
+extern Size ws_keycopy_length(const char *copy);
+
 /* ---- keyqueue.c: keys that a helper makes while more rows come ---- */
 typedef struct WsKeyQueue WsKeyQueue;
 
-#define WS_KEYQUEUE_BYTES	((Size) 64 * 1024)
+#define WS_KEYQUEUE_BYTES	((Size) 128 * 1024)
 
-extern WsKeyQueue *ws_keyqueue_create(const WsKeySpec *spec, const WsThreads *threads,
+extern WsKeyQueue *ws_keyqueue_create(WsKeySpec *spec, const WsThreads *threads,
 									  WsAccount *account);
-extern bool ws_keyqueue_put(WsKeyQueue *q, Datum value, WsEntry *entry);
+extern bool ws_keyqueue_put(WsKeyQueue *q, const Datum *values, const bool *isnull, WsEntry *entry);
 extern void ws_keyqueue_finish(WsKeyQueue *q);
 extern void ws_keyqueue_stop(WsKeyQueue *q);
 

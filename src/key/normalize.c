@@ -534,7 +534,7 @@ key_bytes(Window *w, const WsKeySpec *spec, int from, const Datum *values, const
 		if (ws_encoding_partial(col->encoding))
 			return WS_KEY_UNBOUNDED;
 	}
-	return guessed ? WS_KEY_UNBOUNDED : w->pos + (i < spec->ncols);
+	return guessed && asked != NO_LENGTH ? WS_KEY_UNBOUNDED : w->pos + (i < spec->ncols);
 }
 
 /*

@@ -58,11 +58,11 @@ first_prefix(const WsKeyColumn *col, Datum value)
 	return prefix | (bits <= left ? v << (left - bits) : v >> (bits - left));
 }
 
-/* Notes whether a key of n bytes, or that a comparator orders, goes on behind what its prefix tells. */
+/* Notes whether a key of n bytes, or one for a comparator, goes on behind what its prefix tells; or may. */
 static inline void
 note_cut(WsKeySpec *spec, Size n, Size told)
 {
-	spec->cut |= n > told;
+	spec->cut |= n > told || spec->doubts > 0;
 }
 
 /* A window of key bytes as a prefix. */
@@ -185,6 +185,32 @@ row_bytes(const WsKeySpec *spec, const Datum *values, const bool *isnull, Size n
 	return ws_key_bytes_behind(spec, 0, 0, values, isnull, n, out);
 }
 
+/*
+ * Writes the first ws_beginnings_reach bytes of a row's key to `out`, zero beyond its end.  Returns how many
+ * there are, more than that if it goes on.  Looks at letters as ws_key_entry does.
+ */
+Size
+ws_key_reached(const WsKeySpec *spec, const Datum *values, const bool *isnull, uint8 *out)
+{
+	if (unlikely(spec->lettered))
+		look_from(spec, 1, values, isnull);
+	return row_bytes(spec, values, isnull, ws_beginnings_reach(spec->beginnings), out);
+}
+
+/*
+ * The entry, without a pointer, of a key of n bytes of which these are the first, by what keys begin with.
+ * Sets *cut if it goes on behind its prefix, or may.
+ */
+WsEntry
+ws_key_reached_entry(const WsKeySpec *spec, const uint8 *key, Size n, bool *cut)
+{
+	Size		told;
+	ws_uint128	prefix = ws_beginnings_prefix(spec->beginnings, key, n, &told);
+
+	*cut |= n > told || spec->doubts > 0;
+	return ws_entry_make(prefix, 0);
+}
+
 static inline WsEntry
 row_entry(WsKeySpec *spec, const Datum *values, const bool *isnull, uint64 pointer)
 {
@@ -205,15 +231,11 @@ row_entry(WsKeySpec *spec, const Datum *values, const bool *isnull, uint64 point
 	if (spec->beginnings != NULL)
 	{
 		uint8		key[WS_BEGINNING + WS_MOST_BEHIND];
-		Size		reach = ws_beginnings_reach(spec->beginnings);
-		Size		n;
-		Size		told;
-		ws_uint128	prefix;
+		Size		n = row_bytes(spec, values, isnull, ws_beginnings_reach(spec->beginnings), key);
+		WsEntry		entry = ws_key_reached_entry(spec, key, n, &spec->cut);
 
-		n = row_bytes(spec, values, isnull, reach, key);
-		prefix = ws_beginnings_prefix(spec->beginnings, key, n, &told);
-		note_cut(spec, n, told);
-		return ws_entry_make(prefix, pointer);
+		entry.lo |= pointer;
+		return entry;
 	}
 	if (spec->cols[0].encoding == WS_ENC_NUMERIC && likely(!isnull[spec->cols[0].attno - 1]))
 		return ws_entry_make(numeric_prefix(spec, values, isnull), pointer);

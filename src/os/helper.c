@@ -280,9 +280,9 @@ ws_helper_submit(WsHelper *h, WsChore *chore)
  * for two of them, or when one is waited for.
  */
 void
-ws_helper_submit_lazily(WsHelper *h, WsChore *chore)
+ws_helper_submit_lazily(WsHelper *h, WsChore *chore, int enough)
 {
-	queue(h, chore, 2);
+	queue(h, chore, (uint32) enough);
 }
 
 /*

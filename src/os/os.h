@@ -103,13 +103,27 @@ extern bool ws_thread_wanted(int threads, bool worthwhile);
 extern bool ws_thread_take(int most);
 extern void ws_thread_give_back(void);
 extern void ws_helper_submit(WsHelper *h, WsChore *chore);
-extern void ws_helper_submit_lazily(WsHelper *h, WsChore *chore);
+extern void ws_helper_submit_lazily(WsHelper *h, WsChore *chore, int enough);
 extern bool ws_chore_is_done(const WsChore *chore);
 extern bool ws_chore_is_queued(const WsChore *chore);
 extern bool ws_chore_is_idle(const WsChore *chore);
 extern bool ws_helper_wait(WsHelper *h, WsChore *chore);
 extern bool ws_helper_is_stopping(WsHelper *h);
 extern void ws_helper_stop(WsHelper *h);
+
+/* ---- crowd.c: do others need the processors? ---- */
+
+/* What a helper knows of that; zeros at first.  Times in ns. */
+typedef struct WsCrowd
+{
+	uint64		watched;		/* when it has last looked */
+	uint64		waited;			/* what backend and helper had waited for processors until then */
+	volatile uint64 rest_until;
+} WsCrowd;
+
+extern uint64 ws_now(void);
+extern bool ws_crowd_look(WsCrowd *crowd);
+extern bool ws_crowd_rests(const WsCrowd *crowd);
 
 /* ---- team.c: loops that the backend and a helper do together ---- */
 #define WS_TEAM_ITEMS	255
@@ -124,9 +138,7 @@ typedef struct WsTeam
 	WsHelper   *helper;
 	bool		on_duty;
 	bool		modest;			/* leaves processors to others */
-	uint64		watched;		/* when the helper has last looked for them, ns */
-	uint64		waited;			/* what backend and helper had waited for processors until then, ns */
-	uint64		rest_until;		/* ns */
+	WsCrowd		crowd;
 	volatile bool dismissed;
 	WsTeamWork	work;			/* of the loop */
 	void	   *arg;

@@ -9,9 +9,7 @@
  * nothing: the backend does its items, too.  One that loses its processor in the middle
  * of an item is waited for.
  *
- * Two threads take from others twice what core's sort takes, and gain nothing if they only
- * wait for each other's processors.  So the helper of a modest team looks from time to time at how
- * long the two have waited in run queues (Linux), and takes a rest if that is much.  A helper that has seen
+ * The helper of a modest team takes a rest if others need the processors (crowd.c).  A helper that has seen
  * no loop for a while is off duty until it is called again.
  *
  * At the end of a loop the backend waits for the one item that the helper may have
@@ -23,21 +21,14 @@
  */
 #include "os/os.h"
 
-#include <fcntl.h>
 #include <sched.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "storage/s_lock.h"
 
 #define SPINS		2000	/* between two looks at whether somebody else needs the processor */
 #define LOOK		64		/* items between two looks at the clock */
-#define ALONE		(20 * MS)	/* without a loop: an error may have ended the backend's work */
-
-#define MS			UINT64CONST(1000000)	/* ns */
-#define WATCH		(20 * MS)	/* between two looks at the run queues */
-#define REST		(200 * MS)
-#define MUCH(ns)	((ns) / 5 * 2)	/* waiting in that time is reason for a rest */
+/* ns without a loop: an error may have ended the backend's work */
+#define ALONE		UINT64CONST(20000000)
 
 /* Of a turn: number of the loop, its items, and those taken by each side. */
 #define TURN(loop, items)	((uint64) (loop) << 24 | (uint64) (items) << 16)
@@ -53,50 +44,11 @@ exhausted(uint64 turn)
 	return FRONT(turn) + BACK(turn) >= ITEMS(turn);
 }
 
-static uint64
-now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * UINT64CONST(1000000000) + t.tv_nsec;
-}
-
-/* ns that a thread has been ready to run and did not, from its schedstat; 0 if the system does not say. */
-static uint64
-waited(const char *schedstat)
-{
-	char		text[128];
-	uint64		running;
-	uint64		waiting;
-	ssize_t		n;
-	int			fd = open(schedstat, O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return 0;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[Max(n, 0)] = '\0';
-	return sscanf(text, UINT64_FORMAT " " UINT64_FORMAT, &running, &waiting) == 2 ? waiting : 0;
-}
-
-/* Have backend and helper waited for processors since the last look?  Called by the helper. */
+/* Do others need the processors, so that a modest helper takes a rest? */
 static bool
 crowded(WsTeam *team)
 {
-	uint64		time = now();
-	uint64		passed = time - team->watched;
-	uint64		before = team->waited;
-
-	if (!team->modest || passed < WATCH)
-		return false;
-	/* the process's first thread is the backend */
-	team->waited = waited("/proc/self/schedstat") + waited("/proc/thread-self/schedstat");
-	team->watched = time;
-	if (passed == time || team->waited - before <= MUCH(passed))
-		return false;
-	team->rest_until = time + REST;
-	return true;
+	return team->modest && ws_crowd_look(&team->crowd);
 }
 
 /* Does one item for the helper. */
@@ -136,8 +88,8 @@ serve(WsChore *chore)
 			{
 				sched_yield();
 				if (idle == SPINS)
-					since = now();
-				else if (now() - since > ALONE)
+					since = ws_now();
+				else if (ws_now() - since > ALONE)
 					return;
 				if (crowded(team))
 					return;
@@ -174,7 +126,7 @@ ws_team_call(WsTeam *team)
 {
 	if (team->on_duty && ws_chore_is_done(&team->chore))
 		ws_team_end(team);
-	if (team->on_duty || (team->rest_until > 0 && now() < team->rest_until))
+	if (team->on_duty || ws_crowd_rests(&team->crowd))
 		return;
 	team->dismissed = false;
 	ws_helper_submit(team->helper, &team->chore);

@@ -31,6 +31,9 @@
 #include "run/run.h"
 
 #define KB				((Size) 1024)
+#ifndef QUEUE_LEAST
+#define QUEUE_LEAST		(16 * WS_KEYQUEUE_BYTES)	/* of memory, for a queue of keys */
+#endif
 #define CLAMP(x, low, high)		Max((Size) (low), Min((Size) (x), (Size) (high)))
 
 /* Of an arena's memory, the part that is for entries at least. */
@@ -53,7 +56,7 @@ ws_budget(const WsRequest *request)
 
 	b.alone = CLAMP(w / 16, 8 * KB, 64 * KB);
 	b.helped = CLAMP(w / 16, 16 * KB, 1024 * KB);
-	b.queue = w >= 32 * WS_KEYQUEUE_BYTES;
+	b.queue = w >= QUEUE_LEAST;
 	switch (request->store)
 	{
 		case WS_KIND_KEYS:

@@ -23,6 +23,14 @@ use_for_codes(WsSorter *sorter, Size bytes)
 	sorter->for_codes = bytes;
 }
 
+/* Has a helper make keys, if it can: now that there are no keys in its queue. */
+void
+ws_sorter_begin_queue(WsSorter *sorter)
+{
+	sorter->formation->queue = !sorter->budget.queue ? NULL :
+		ws_keyqueue_create(sorter->spec, &sorter->request->threads, &sorter->account);
+}
+
 /* Before the first row: are its columns such that there is something to be learnt? */
 void
 ws_sorter_begin_learning(WsSorter *sorter)
@@ -62,8 +70,7 @@ learn_keys(WsSorter *sorter, bool ended)
 	sorter->codes = sorter->for_codes;
 	entry = sizeof(WsEntry) + ws_ties_bytes_per_entry(sorter->spec);
 	sorter->entry_bytes = Max(sorter->entry_bytes, entry);
-	if (!sorter->spec->first_alone)
-		f->queue = NULL;
+	ws_sorter_begin_queue(sorter);
 	sorter->learnt = ws_key_learnt(sorter->spec);
 }
 

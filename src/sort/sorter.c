@@ -42,7 +42,6 @@ ws_sorter_create(const WsRequest *request, TupleDesc desc, Relation rel)
 	sorter->spec = ws_keyspec_create(desc, request->ncols, request->attnos, request->sortops,
 									 request->collations, request->nulls_first, request->notnull);
 	sorter->fetch = ws_key_fetch_create(sorter->spec, desc);
-	sorter->first_key = sorter->spec->cols[0].attno - 1;
 	sorter->entry_bytes = sizeof(WsEntry) + ws_ties_bytes_per_entry(sorter->spec);
 	sorter->files = ws_fileset_create(&request->threads, request->stays);
 	ws_fileset_stripe(sorter->files, request->extent);
@@ -63,9 +62,7 @@ ws_sorter_create(const WsRequest *request, TupleDesc desc, Relation rel)
 	}
 	sorter->passes = ws_passes_create(sorter->formation, sorter->files, request->watch);
 	ws_sorter_begin_learning(sorter);
-	if (sorter->budget.queue)
-		sorter->formation->queue = ws_keyqueue_create(sorter->spec, &request->threads,
-													  &sorter->account);
+	ws_sorter_begin_queue(sorter);
 	MemoryContextSwitchTo(old);
 	return sorter;
 }
@@ -258,13 +255,8 @@ take_in(WsSorter *sorter, TupleTableSlot *slot)
 	}
 	else if (f->in_order)
 		ws_formation_add(f, ws_entry_make(0, pointer));
-	else if (f->queue != NULL && !isnull[sorter->first_key] &&
-		ws_keyqueue_put(f->queue, values[sorter->first_key], ws_formation_place(f)))
-	{
-		if (sorter->spec->lettered)
-			ws_key_look(sorter->spec, values, isnull);
+	else if (f->queue != NULL && ws_keyqueue_put(f->queue, values, isnull, ws_formation_place(f)))
 		ws_formation_add(f, ws_entry_make(0, pointer));
-	}
 	else
 		ws_formation_add(f, ws_key_entry(sorter->spec, values, isnull, pointer));
 	sorter->keys_room = keys_room(sorter);

@@ -38,7 +38,6 @@ typedef struct WsSorter
 	WsAccount	account;
 	WsKeySpec  *spec;
 	WsKeyFetch *fetch;
-	AttrNumber	first_key;		/* first key column - 1 */
 	WsFileSet  *files;
 	WsStore    *store;
 	WsFormation *formation;
@@ -75,6 +74,7 @@ extern void ws_sorter_end_output(WsSorter *sorter);
 extern void ws_sorter_destroy(WsSorter *sorter);
 
 /* ---- learn.c ---- */
+extern void ws_sorter_begin_queue(WsSorter *sorter);
 extern void ws_sorter_begin_learning(WsSorter *sorter);
 extern void ws_sorter_learn(WsSorter *sorter, bool ended);
 extern void ws_sorter_end_entries(WsSorter *sorter);

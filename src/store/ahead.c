@@ -101,7 +101,7 @@ submit_take(WsAhead *a, int i)
 	b->fault = NULL;
 	pg_atomic_write_u32(&b->owner, NOBODY);
 	if (a->stream->helper_safe)
-		ws_helper_submit_lazily(a->helper, &b->take);
+		ws_helper_submit_lazily(a->helper, &b->take, 2);
 	else
 		take_pointers(b);
 }

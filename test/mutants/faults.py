@@ -180,16 +180,16 @@ fault('queued key DESC', FILE, 'prefix |= (ws_uint128) (col->descending ? ~key :
 fault('queued null byte', FILE,
       'ws_uint128	prefix = ws_first_null(col, false);', 'ws_uint128	prefix = ws_first_null(col, true);',
       'sql:threads sql:types')
-fault('last queued keys missing', FILE, 'make_keys(&q->blocks[q->current].chore);', '{}',
+fault('last queued keys missing', FILE, 'make_block(b, &q->own, made, &met);', '{}',
       'sql:threads sql:types')
 fault('compressed text queued', FILE, 'if (VARATT_IS_EXTERNAL(text) || VARATT_IS_COMPRESSED(text))',
       'if (VARATT_IS_EXTERNAL(text))', 'sql:threads sql:types')
 fault('queued block overfull', FILE,
-      'if (!ws_chore_is_idle(&b->chore) || b->rows == ROWS || b->used + n > TEXTS)',
-      'if (!ws_chore_is_idle(&b->chore) || b->rows == ROWS || b->used > TEXTS)', 'unit:test_keyqueue sql:edges')
+      'if (!ws_chore_is_idle(&b->chore) || b->rows == ROWS || b->used + n > ROOM)',
+      'if (!ws_chore_is_idle(&b->chore) || b->rows == ROWS || b->used > ROOM)', 'unit:test_keyqueue sql:edges')
 fault('text for a block handed over', FILE,
-      'if (!ws_chore_is_idle(&b->chore) || b->rows == ROWS || b->used + n > TEXTS)',
-      'if (b->rows == ROWS || b->used + n > TEXTS)', 'unit:test_keyqueue')
+      'if (!ws_chore_is_idle(&b->chore) || b->rows == ROWS || b->used + n > ROOM)',
+      'if (b->rows == ROWS || b->used + n > ROOM)', 'unit:test_keyqueue')
 
 # --- run ------------------------------------------------------------------------
 

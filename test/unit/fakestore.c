@@ -23,6 +23,7 @@
 int			fake_guess_wrong;
 int			fake_strange;
 bool		fake_ignores;
+bool		fake_alike;
 bool		fake_store_keeps;
 
 #define INT8	WS_ENC_INT8
@@ -209,6 +210,21 @@ ws_icu_length(const WsKeyColumn *col, const char *text, Size n)
 	return n;
 }
 
+#ifndef ICU_OF_ITS_OWN
+/* No column has keys of ICU's. */
+bool
+ws_icu_key(const WsIcu *icu, const char *text, Size n, uint64 *key)
+{
+	return false;
+}
+
+void
+ws_icu_failed(void)
+{
+	exit(1);
+}
+#endif
+
 static inline bool
 is_text(WsEncoding encoding)
 {
@@ -289,29 +305,6 @@ ws_key_fetch(WsKeyFetch *fetch, TupleTableSlot *slot, const Datum **values, cons
 {
 	*values = slot->tts_values;
 	*isnull = slot->tts_isnull;
-}
-
-/* In the place of keyqueue.c: no key is one of ICU's. */
-WsKeyQueue *
-ws_keyqueue_create(const WsKeySpec *spec, const WsThreads *threads, WsAccount *account)
-{
-	return NULL;
-}
-
-bool
-ws_keyqueue_put(WsKeyQueue *q, Datum value, WsEntry *entry)
-{
-	return false;
-}
-
-void
-ws_keyqueue_finish(WsKeyQueue *q)
-{
-}
-
-void
-ws_keyqueue_stop(WsKeyQueue *q)
-{
 }
 
 /* ---- rows, and how ties get at their keys ---- */
@@ -401,16 +394,19 @@ static Datum
 fake_letters(uint64 number)
 {
 #define LETTERS_TEXTS 8192
+#define ALIKE_TEXTS 65536
 	static struct
 	{
 		int32		header;
-		char		bytes[36];
-	}			texts[LETTERS_TEXTS];
-	uint64		i = number % LETTERS_TEXTS;
+		char		bytes[60];
+	}			texts[ALIKE_TEXTS];
+	static const char *const last[ALIKE_TEXTS / LETTERS_TEXTS] = {"", "a", "ab", "B", "e", "eee", "x", "Xyz"};
+	uint64		i = number % (fake_alike ? ALIKE_TEXTS : LETTERS_TEXTS);
+	const char *first = fake_alike ? "www.all-the-same.org/" : i % 3 == 0 ? "all the same " : "";
 
-	snprintf(texts[i].bytes, sizeof(texts[i].bytes), "%s%c%s%c%s%c%s%s%s", i % 3 == 0 ? "all the same " : "",
-			 'a' + (int) (i % 8), fake_ignores && i % 5 == 0 ? "~" : "", 'b' + (int) (i / 16 % 16), i % 11 == 0 ? "\xC3\xA9" : "", 'c' + (int) (i / 256),
-			 fake_strange > 0 && i % fake_strange == 0 ? "\xC3\xBF" : "",
+	snprintf(texts[i].bytes, sizeof(texts[i].bytes), "%s%c%s%c%s%c%s%s%s%s", first,
+			 'a' + (int) (i % 8), fake_ignores && i % 5 == 0 ? "~" : "", 'b' + (int) (i / 16 % 16), i % 11 == 0 ? "\xC3\xA9" : "", 'c' + (int) (i / 256 % 24),
+			 last[i / LETTERS_TEXTS], fake_strange > 0 && i % fake_strange == 0 ? "\xC3\xBF" : "",
 			 i % 7 == 0 ? " and more" : "", fake_ignores && i % 13 == 0 ? "~" : "");
 	SET_VARSIZE(&texts[i], VARHDRSZ + strlen(texts[i].bytes));
 	return PointerGetDatum(&texts[i]);

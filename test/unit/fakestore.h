@@ -71,6 +71,7 @@ extern uint32 *fake_sorted(const FakeTable *table, const FakeKey *key);
 extern int	fake_guess_wrong;	/* of one text in so many, what is guessed is not its order; 0: of none */
 extern int	fake_strange;		/* letters do not tell one text in so many; 0: they tell all */
 extern bool fake_ignores;		/* letters are ignored, and count last */
+extern bool fake_alike;			/* texts of letters begin alike, and are many */
 extern bool fake_store_keeps;	/* the store's rows are never written */
 
 #endif							/* WS_UNIT_FAKESTORE_H */

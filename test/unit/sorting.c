@@ -13,6 +13,7 @@
 
 #include "../../src/os/region.c"
 #include "../../src/os/helper.c"
+#include "../../src/os/crowd.c"
 #include "../../src/os/sigbus.c"
 #include "../../src/os/resident.c"
 #ifdef WS_FAKE_READER
@@ -33,6 +34,8 @@
 #include "../../src/key/compare.c"
 #include "../../src/key/guess.c"
 #include "dictionaries.c"
+#include "../../src/key/keycopy.c"
+#include "../../src/key/keyqueue.c"
 #include "../../src/index/index.h"
 #ifdef PIECE_ENTRIES
 #undef WS_PIECE_ENTRIES

@@ -10,6 +10,8 @@
 static int64 allowance;
 static bool again;
 static bool always_packed;
+static bool queued;			/* a helper may make keys */
+static long asked_for_helper;	/* rows that came before there was one */
 static int	packed;				/* sorts for which it was asked if packing pays */
 
 #define ALLOWANCE	allowance
@@ -19,6 +21,9 @@ static int	packed;				/* sorts for which it was asked if packing pays */
 #define WORTH_IF_DEAR	WORTH_PACKING
 #define LEAST_REST		((Size) 1)
 #define MANY_MORE		0
+#define QUEUE_LEAST		(queued ? 0 : MaxAllocHugeSize)
+#define QUEUE_FIRST		(asked_for_helper++, 16)
+#define MANY_CODES		1
 #define main		sort_main
 #include "test_sort.c"
 #undef main
@@ -120,10 +125,12 @@ draw_case(void)
 		k.wanted = 1 + (draw(3) == 0 ? draw(40) : draw(k.n + 2));
 	again = draw(5) == 0;
 	always_packed = draw(3) > 0;
+	queued = draw(2);
 	allowance = draw(3) ? PG_INT64_MAX : draw(3) == 0 ? 0 : (int64) draw(200 * 1024);
 	fake_ignores = draw(2);
 	fake_strange = draw(3) ? (int) draw(5000) : 0;
 	fake_guess_wrong = draw(3) ? 0 : 1 + (int) draw(50);
+	fake_alike = false;
 	block = draw(3) ? 0 : 4096 * (1 + draw(4));
 	reads = (WsMergeReads) {(WsMergeRead) draw(3), (int) draw(5) - 1, WS_READER_SYNC};
 	return k;
@@ -135,9 +142,11 @@ pack_drawn(Case *k)
 {
 	k->kind = draw(3) > 0 ? FAKE_LETTERS : FAKE_LETTERS_BEHIND;
 	k->n = 3000 + draw(20000);
-	k->distinct = draw(2) ? 7420 : UINT64CONST(1) << 31;
+	k->distinct = draw(3) ? 1000000 : 7420;
 	k->expected = 30000;
 	k->in_order = 0;
+	k->threads = queued = draw(4) > 0;
+	fake_alike = draw(4) > 0;
 	fake_strange = draw(3) ? 1 + (int) draw(2000) : 0;
 	fake_guess_wrong = draw(2) ? 1 + (int) draw(10) : 0;
 	always_packed = true;
@@ -186,5 +195,6 @@ main(int argc, char **argv)
 	CHECK(bad == 0, "sorts of which everything is drawn: seeds %llu to %llu", (unsigned long long) first,
 		  (unsigned long long) last);
 	CHECK(packed > (int) (last - first) / 12, "bytes behind beginnings might be packed in %d sorts", packed);
+	CHECK(asked_for_helper > (long) (last - first), "helpers may make keys: %ld rows came before", asked_for_helper);
 	return failures != 0;
 }
