@@ -290,6 +290,7 @@ fault('texts of letters are as those before', FILE,
 FILE = 'key/keycopy.c'
 fault('strange texts are copied', FILE,
       'if (col->letters != NULL && ws_letters_of(col->letters->table, col, value) == WS_LETTERS_STRANGE)',
-      'if (false)', 'unit:test_keyqueue')
+      'if (false)', 'unit:test_keyqueue',
+      'The same keys, but a helper would write what the backend reads.')
 fault('copies without their nulls', FILE, 'copy->nulls |= (uint32) 1 << i;', '{}', 'unit:test_keyqueue')
 fault('copies one behind the other', FILE, 'end += MAXALIGN(n);', '{}', 'unit:test_keyqueue')

@@ -180,7 +180,7 @@ fault('queued key DESC', FILE, 'prefix |= (ws_uint128) (col->descending ? ~key :
 fault('queued null byte', FILE,
       'ws_uint128	prefix = ws_first_null(col, false);', 'ws_uint128	prefix = ws_first_null(col, true);',
       'sql:threads sql:types')
-fault('last queued keys missing', FILE, 'make_block(b, &q->own, made, &met);', '{}',
+fault('last queued keys missing', FILE, 'make_block(b, &q->own, made, &met);', 'memset(made, 0, sizeof(made));',
       'sql:threads sql:types')
 fault('compressed text queued', FILE, 'if (VARATT_IS_EXTERNAL(text) || VARATT_IS_COMPRESSED(text))',
       'if (VARATT_IS_EXTERNAL(text))', 'sql:threads sql:types')

@@ -219,11 +219,14 @@ queue_keys(void *arg)
 	wrong = by_helper = 0;
 	for (int from = 0; from < ROWS_IN_ALL; from += 1000)
 	{
+		int			last = -1;
+
 		for (int i = from; i < from + 1000; i++)
 			if (ws_keyqueue_put(q, row_values[i], row_nulls[i], &entries[i]))
 			{
 				entries[i] = ws_entry_make(0, i);
 				by_helper++;
+				last = i;
 			}
 			else
 			{
@@ -231,14 +234,20 @@ queue_keys(void *arg)
 				if (i % 64 == 0)
 					usleep(100);
 			}
+		/* the last of them are in the queue */
+		spec[0].cut = false;
 		ws_keyqueue_finish(q);
 		for (int i = from; i < from + 1000; i++)
 		{
-			WsEntry		right = ws_key_entry(&spec[1], row_values[i], row_nulls[i], i);
+			WsEntry		right;
+
+			spec[1].cut = false;
+			right = ws_key_entry(&spec[1], row_values[i], row_nulls[i], i);
 
 			wrong += memcmp(&entries[i], &right, sizeof(WsEntry)) != 0;
+			other_cuts += i == last && spec[1].cut && !spec[0].cut;
 		}
-		other_cuts += spec[0].cut != spec[1].cut || letters[0].strange != letters[1].strange;
+		other_cuts += letters[0].strange != letters[1].strange;
 	}
 	ws_keyqueue_stop(q);
 }
@@ -269,7 +278,7 @@ main(void)
 	for (int i = 0; i < lengthof(text_jobs); i++)
 	{
 		text_job = text_jobs[i];
-		CHECK(server_try(queue_texts, NULL) && wrong == 0 && made > 0 && server_left() == NULL,
+		CHECK(server_try(queue_texts, NULL) && wrong == 0 && made > TEXTS_IN_ALL / 4 && server_left() == NULL,
 			  "texts of %zu, %zu and %zu bytes, %d spins a key: %ld keys by the helper, %ld wrong", text_job.lengths[0],
 			  text_job.lengths[1], text_job.lengths[2], text_job.spins, made, wrong);
 		/* the last blocks may be made twice */
