@@ -561,10 +561,10 @@ extern void ws_key_fetch(WsKeyFetch *fetch, TupleTableSlot *slot, const Datum **
 /* ---- keycopy.c: copies of key values, of which a helper makes keys; pure ---- */
 extern bool ws_keycopy_wanted(const WsKeySpec *spec);
 extern Size ws_keycopy_bytes(const WsKeySpec *spec, const Datum *values, const bool *isnull);
+extern bool ws_keycopy_tells(const WsKeySpec *spec, const Datum *values, const bool *isnull);
 extern void ws_keycopy_put(const WsKeySpec *spec, const Datum *values, const bool *isnull, Size bytes,
 						   char *out);
 extern void ws_keycopy_get(const WsKeySpec *spec, const char *from, Datum *values, bool *isnull);
-extern Size ws_keycopy_length(const char *copy);
 
 /* ---- keyqueue.c: keys that a helper makes while more rows come ---- */
 typedef struct WsKeyQueue WsKeyQueue;

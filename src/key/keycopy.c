@@ -5,8 +5,8 @@
  * there: not of toasted ones, nor where a comparator, the system's strxfrm or lower case is asked for, nor
  * of what raises an error.  A copy is
  *
- *	its bytes, and a bit for each column, which says whether it is null; then, for each, its value, or where
- *	in the copy that begins; then these values.
+ *	a bit for each column, which says whether it is null; then, for each, its value, or where in the copy
+ *	that begins; then these values.
  *
  * Copies of the same values are the same bytes.  Pure.
  *-------------------------------------------------------------------------
@@ -15,7 +15,6 @@
 
 typedef struct Copy
 {
-	uint32		bytes;
 	uint32		nulls;
 	Datum		value[FLEXIBLE_ARRAY_MEMBER];
 } Copy;
@@ -52,15 +51,10 @@ copied_bytes(const WsKeyColumn *col, Datum value)
 		return col->length;
 	if (col->length != -1 || VARATT_IS_EXTERNAL(v) || VARATT_IS_COMPRESSED(v))
 		return 0;
-	if (col->letters != NULL && ws_letters_of(col->letters->table, col, value) == WS_LETTERS_STRANGE)
-		return 0;
 	return VARSIZE_ANY(v);
 }
 
-/*
- * Bytes of a copy of a row's values.  0 if a key has to be made of them as they are: it would raise an error,
- * or be a guess.
- */
+/* Bytes of a copy of a row's values; 0 if a key has to be made of them as they are: it may raise an error. */
 Size
 ws_keycopy_bytes(const WsKeySpec *spec, const Datum *values, const bool *isnull)
 {
@@ -85,6 +79,22 @@ ws_keycopy_bytes(const WsKeySpec *spec, const Datum *values, const bool *isnull)
 	return bytes;
 }
 
+/* Do letters tell the texts of a row, of which a copy can be made?  Else keys are a guess. */
+bool
+ws_keycopy_tells(const WsKeySpec *spec, const Datum *values, const bool *isnull)
+{
+	for (int i = 0; i < spec->ncols; i++)
+	{
+		const WsKeyColumn *col = &spec->cols[i];
+		int			att = col->attno - 1;
+
+		if (col->letters != NULL && !isnull[att] &&
+			ws_letters_of(col->letters->table, col, values[att]) == WS_LETTERS_STRANGE)
+			return false;
+	}
+	return true;
+}
+
 /* Makes a copy of `bytes` bytes, as ws_keycopy_bytes has it, at `out`, which is aligned. */
 void
 ws_keycopy_put(const WsKeySpec *spec, const Datum *values, const bool *isnull, Size bytes, char *out)
@@ -92,7 +102,6 @@ ws_keycopy_put(const WsKeySpec *spec, const Datum *values, const bool *isnull, S
 	Copy	   *copy = (Copy *) out;
 	Size		end = head_bytes(spec);
 
-	copy->bytes = (uint32) bytes;
 	copy->nulls = 0;
 	for (int i = 0; i < spec->ncols; i++)
 	{
@@ -133,11 +142,4 @@ ws_keycopy_get(const WsKeySpec *spec, const char *from, Datum *values, bool *isn
 		isnull[att] = (copy->nulls >> i & 1) != 0;
 		values[att] = col->byval || isnull[att] ? copy->value[i] : PointerGetDatum(from + copy->value[i]);
 	}
-}
-
-/* Bytes of a copy. */
-Size
-ws_keycopy_length(const char *copy)
-{
-	return ((const Copy *) copy)->bytes;
 }

@@ -11,7 +11,8 @@
  * Before entries are sorted, or moved, ws_keyqueue_finish gives all of them their keys.  It waits for
  * nobody: where all processors are busy, the system may let the helper rest for some ms in the middle of a
  * block.  The backend makes the keys of such a block itself.  So a helper writes nothing but its block, which
- * remains in its hands until it has done it.
+ * remains in its hands until it has done it.  What it reads of the key specification does not change, but for
+ * letters->strange, which may come to be set meanwhile: the bytes of texts that letters tell are the same.
  *
  * Memory: WS_KEYQUEUE_BYTES.  It belongs to the context in which this was created, and the helper
  * ends before that.
@@ -45,7 +46,7 @@ typedef struct Block
 	struct WsKeyQueue *owner;
 	int			rows;
 	Size		used;			/* bytes of texts */
-	bool		settled;		/* entries have their keys, although the helper may not have made them */
+	volatile bool settled;		/* entries have their keys, although the helper may not have made them */
 	Met			met;
 	WsEntry    *entry[ROWS];
 	WsEntry		made[ROWS];		/* prefixes, without pointers */
@@ -214,7 +215,8 @@ make_chore(WsChore *chore)
 {
 	Block	   *b = (Block *) chore;
 
-	make_block(b, &b->owner->helpers, b->made, &b->met);
+	if (!b->settled)
+		make_block(b, &b->owner->helpers, b->made, &b->met);
 	(void) ws_crowd_look(&b->owner->crowd);
 }
 
@@ -224,7 +226,7 @@ complete_block(WsKeyQueue *q, Block *b, const WsEntry *made, const Met *met)
 {
 	if (met->failed)
 		ws_icu_failed();
-	q->spec->cut |= met->cut;
+	q->spec->cut |= met->cut || q->spec->doubts > 0;
 	for (int i = 0; i < b->rows; i++)
 	{
 		b->entry[i]->hi = made[i].hi;
@@ -327,7 +329,8 @@ queue_copy(WsKeyQueue *q, const Datum *values, const bool *isnull, WsEntry *entr
 	Size		n = ws_keycopy_bytes(q->spec, values, isnull);
 	Block	   *b = n > 0 && n <= LONGEST_QUEUED ? block_for(q, n) : NULL;
 
-	if (b == NULL)
+	/* all letters are looked at last, only if that is of use */
+	if (b == NULL || !ws_keycopy_tells(q->spec, values, isnull))
 		return false;
 	ws_keycopy_put(q->spec, values, isnull, n, b->texts + b->used);
 	end_key(b, n, n, entry);

@@ -199,7 +199,7 @@ ws_key_reached(const WsKeySpec *spec, const Datum *values, const bool *isnull, u
 
 /*
  * The entry, without a pointer, of a key of n bytes of which these are the first, by what keys begin with.
- * Sets *cut if it goes on behind its prefix, or may.
+ * Sets *cut if it goes on behind its prefix.  Of the specification nothing but the beginnings is read.
  */
 WsEntry
 ws_key_reached_entry(const WsKeySpec *spec, const uint8 *key, Size n, bool *cut)
@@ -207,7 +207,7 @@ ws_key_reached_entry(const WsKeySpec *spec, const uint8 *key, Size n, bool *cut)
 	Size		told;
 	ws_uint128	prefix = ws_beginnings_prefix(spec->beginnings, key, n, &told);
 
-	*cut |= n > told || spec->doubts > 0;
+	*cut |= n > told;
 	return ws_entry_make(prefix, 0);
 }
 
@@ -234,6 +234,7 @@ row_entry(WsKeySpec *spec, const Datum *values, const bool *isnull, uint64 point
 		Size		n = row_bytes(spec, values, isnull, ws_beginnings_reach(spec->beginnings), key);
 		WsEntry		entry = ws_key_reached_entry(spec, key, n, &spec->cut);
 
+		spec->cut |= spec->doubts > 0;
 		entry.lo |= pointer;
 		return entry;
 	}

@@ -7,7 +7,7 @@
  * done one after the other.
  *
  * PostgreSQL's backend knows of one thread only.  So a chore
- *	- calls nothing of PostgreSQL: no palloc, no ereport, no locks, no
+ *	- calls nothing of PostgreSQL that does more than compute: no palloc, no ereport, no locks, no
  *	  interrupt check; it leaves its result, or its errno, in its own struct;
  *	- touches plain memory and descriptors that outlive it (duplicates, which
  *	  the virtual file layer cannot close);
@@ -277,7 +277,7 @@ ws_helper_submit(WsHelper *h, WsChore *chore)
 
 /*
  * The same for a chore that has time, and a helper that there is: one that sleeps is woken
- * for two of them, or when one is waited for.
+ * for `enough` of them, or when one is waited for.
  */
 void
 ws_helper_submit_lazily(WsHelper *h, WsChore *chore, int enough)

@@ -278,7 +278,7 @@ fault('the last eight letters are not looked at', FILE, 'bytes = eight + sizeof(
       'unit:test_letters')
 
 FILE = 'key/keyqueue.c'
-fault('keys that a helper made are not said to be cut', FILE, 'q->spec->cut |= met->cut;', '{}', 'unit:test_keyqueue')
+fault('keys that a helper made are not said to be cut', FILE, 'q->spec->cut |= met->cut || q->spec->doubts > 0;', '{}', 'unit:test_keyqueue')
 fault('keys made by both', FILE, 'if (ws_helper_wait(q->helper, &b->chore) && !b->settled)',
       'if (ws_helper_wait(q->helper, &b->chore))', 'unit:test_random t:beginnings',
       'Entries may have moved by then; only where a helper lost its processor.')
@@ -289,7 +289,7 @@ fault('texts of letters are as those before', FILE,
       'if (i > 0 && b->length[i] == b->length[i - 1])', 'unit:test_keyqueue')
 FILE = 'key/keycopy.c'
 fault('strange texts are copied', FILE,
-      'if (col->letters != NULL && ws_letters_of(col->letters->table, col, value) == WS_LETTERS_STRANGE)',
+      'if (col->letters != NULL && !isnull[att] &&\nws_letters_of(col->letters->table, col, values[att]) == WS_LETTERS_STRANGE)',
       'if (false)', 'unit:test_keyqueue',
       'The same keys, but a helper would write what the backend reads.')
 fault('copies without their nulls', FILE, 'copy->nulls |= (uint32) 1 << i;', '{}', 'unit:test_keyqueue')

@@ -204,7 +204,7 @@ static void
 queue_keys(void *arg)
 {
 	WsKeyColumn cols[2][COLUMNS];
-	WsLetters	letters[2];
+	WsLetters	letters[2] = {{0}};
 	WsKeySpec	spec[2];
 	WsThreads	threads = {1, 1, 1, 4};
 	WsAccount	account = {0};
@@ -216,7 +216,7 @@ queue_keys(void *arg)
 	for (int i = 0; i < 2; i++)
 		init_spec(&spec[i], cols[i], &letters[i], beginnings);
 	q = ws_keyqueue_create(&spec[0], &threads, &account);
-	wrong = by_helper = 0;
+	wrong = by_helper = other_cuts = 0;
 	for (int from = 0; from < ROWS_IN_ALL; from += 1000)
 	{
 		int			last = -1;
