@@ -251,21 +251,23 @@ way_on(Ties *t, WsEntry entry, int digits, Way way)
 	return length <= t->reach ? DONE : DIGITS;
 }
 
-/*
- * Prefetches the rows of entry i and the one before it, if they are in a group
- * that will need them; *known is the last prefix that was found not to.
- */
-static inline void
-prefetch_tied(Ties *t, const WsEntry *entries, Size i, WsEntry *known)
+/* The prefix that was last asked about, and whether it is the whole key. */
+typedef struct LastAsked
 {
-	if (!ws_entry_same_prefix(entries[i], entries[i - 1]) ||
-		ws_entry_same_prefix(entries[i], *known))
+	WsEntry		entry;
+	bool		complete;
+} LastAsked;
+
+/* Prefetches the rows of entry i and the one before it, if they are in a group that will need them. */
+static inline void
+prefetch_tied(Ties *t, const WsEntry *entries, Size i, LastAsked *last)
+{
+	if (!ws_entry_same_prefix(entries[i], entries[i - 1]))
 		return;
-	if (ws_key_complete(t->spec, entries[i]))
-	{
-		*known = entries[i];
+	if (!ws_entry_same_prefix(entries[i], last->entry))
+		*last = (LastAsked) {entries[i], ws_key_complete(t->spec, entries[i])};
+	if (last->complete)
 		return;
-	}
 	t->rows->prefetch(t->rows->store, ws_entry_pointer(entries[i - 1]));
 	t->rows->prefetch(t->rows->store, ws_entry_pointer(entries[i]));
 }
@@ -274,7 +276,7 @@ prefetch_tied(Ties *t, const WsEntry *entries, Size i, WsEntry *known)
 static void
 settle(Ties *t, WsEntry *entries, Size n, int digits, Way way)
 {
-	WsEntry		known = WS_ENTRY_MAX;
+	LastAsked	last = {WS_ENTRY_MAX, false};
 	Size		start = 0;
 	int			told = t->told;
 	Size		reach = t->reach;
@@ -286,7 +288,7 @@ settle(Ties *t, WsEntry *entries, Size n, int digits, Way way)
 		Way			on;
 
 		if (digits == 1 && way == DIGITS && i + WS_TIES_AHEAD < n)
-			prefetch_tied(t, entries, i + WS_TIES_AHEAD, &known);
+			prefetch_tied(t, entries, i + WS_TIES_AHEAD, &last);
 		if (i < n && ws_entry_same_prefix(entries[i], group[0]))
 			continue;
 		start = i;

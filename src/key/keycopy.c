@@ -15,11 +15,11 @@
 
 typedef struct Copy
 {
-	uint32		nulls;
+	uint64		nulls;			/* as wide as a value: nothing is left between them */
 	Datum		value[FLEXIBLE_ARRAY_MEMBER];
 } Copy;
 
-#define MOST_COLUMNS	32
+#define MOST_COLUMNS	64
 
 static inline Size
 head_bytes(const WsKeySpec *spec)
@@ -110,7 +110,7 @@ ws_keycopy_put(const WsKeySpec *spec, const Datum *values, const bool *isnull, S
 
 		copy->value[i] = 0;
 		if (isnull[att])
-			copy->nulls |= (uint32) 1 << i;
+			copy->nulls |= UINT64CONST(1) << i;
 		else if (col->byval)
 			copy->value[i] = values[att];
 		else

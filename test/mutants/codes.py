@@ -292,5 +292,5 @@ fault('strange texts are copied', FILE,
       'if (col->letters != NULL && !isnull[att] &&\nws_letters_of(col->letters->table, col, values[att]) == WS_LETTERS_STRANGE)',
       'if (false)', 'unit:test_keyqueue',
       'The same keys, but a helper would write what the backend reads.')
-fault('copies without their nulls', FILE, 'copy->nulls |= (uint32) 1 << i;', '{}', 'unit:test_keyqueue')
+fault('copies without their nulls', FILE, 'copy->nulls |= UINT64CONST(1) << i;', '{}', 'unit:test_keyqueue')
 fault('copies one behind the other', FILE, 'end += MAXALIGN(n);', '{}', 'unit:test_keyqueue')
