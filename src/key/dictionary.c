@@ -217,6 +217,14 @@ make_room_for(WsDictionary *d, Size length)
 	return true;
 }
 
+/* The bytes of a value that has been added. */
+static inline const char *
+known_bytes(const WsKeyColumn *col, const Known *v)
+{
+	return col->byval ? (const char *) &v->datum :
+		DatumGetPointer(v->datum) + (col->length == -1 ? VARHDRSZ : 0);
+}
+
 /* The number of the value of these bytes, or -1. */
 static inline int
 find_known(const WsDictionary *d, const char *bytes, Size length, uint32 hash)
@@ -228,10 +236,8 @@ find_known(const WsDictionary *d, const char *bytes, Size length, uint32 hash)
 	for (uint32 slot = hash & mask; d->slots[slot] != 0; slot = (slot + 1) & mask)
 	{
 		const Known *v = &d->values[d->slots[slot] - 1];
-		Size		n;
 
-		if (v->hash == hash && v->length == length &&
-			memcmp(ws_image_of(d->col, &v->datum, &n), bytes, length) == 0)
+		if (v->hash == hash && v->length == length && ws_same_bytes(known_bytes(d->col, v), bytes, length))
 			return d->slots[slot] - 1;
 	}
 	return -1;
@@ -271,17 +277,26 @@ add_value(WsDictionary *d, Datum value, const char *bytes, Size length, uint32 h
 	return d->nvalues++;
 }
 
+/* Of short values a cheaper hash than PostgreSQL's: a product of 128 bits, folded. */
 static inline uint32
 hash_of(const char *bytes, Size length)
 {
-	return hash_bytes((const unsigned char *) bytes, (int) length);
+	WsWords		words;
+	ws_uint128	product;
+
+	if (length > WS_SHORT_VALUE)
+		return hash_bytes((const unsigned char *) bytes, (int) length);
+	words = ws_words_of(bytes, length);
+	product = (ws_uint128) (words.first ^ UINT64CONST(0x9E3779B97F4A7C15)) *
+		(words.last ^ length ^ UINT64CONST(0xD6E8FEB86659FD93));
+	return (uint32) ((uint64) (product >> 64) ^ (uint64) product);
 }
 
 /* A value as it is stored: not toasted.  To be given back to put_away. */
 static inline Datum
 detoasted(const WsKeyColumn *col, Datum value)
 {
-	return col->length == -1 ? PointerGetDatum(PG_DETOAST_DATUM_PACKED(value)) : value;
+	return ws_is_toasted(col, value) ? PointerGetDatum(PG_DETOAST_DATUM_PACKED(value)) : value;
 }
 
 static inline void

@@ -361,14 +361,14 @@ extern Size ws_unpack(const WsPacking *p, uint64 packed, uint8 before, Size n, i
 /* ---- range.c: codes of values from the range that they have; pure ---- */
 #define WS_NO_MARK		(-1)
 
-/* The codes of a column. */
+/* The codes of a column.  PostgreSQL's uint128 is aligned as palloc has it. */
 typedef struct WsRange
 {
 	bool		seen;			/* a value of it, when that is learnt */
-	uint64		invert;			/* of a value's bits */
-	uint64		least;			/* of the range */
-	uint64		span;			/* to its last value */
-	uint64		first[2];		/* code of the least: its high bits, and the others */
+	uint128		invert;			/* of a value's bits */
+	uint128		least;			/* of the range */
+	uint128		span;			/* to its last value */
+	uint128		first;			/* code of the least */
 	int			bits;			/* of the codes of values in the range */
 	int			whole;			/* of a value */
 	int			escape;			/* of marks: of nulls, and in front of values below and above */
@@ -392,13 +392,13 @@ extern void ws_ranges_number(WsRanges *r, const WsKeySpec *spec);
 
 /* The code of a value, of *bits bits. */
 static inline ws_uint128
-ws_range_code(const WsRange *range, uint64 value, int *bits)
+ws_range_code(const WsRange *range, ws_uint128 value, int *bits)
 {
 	value ^= range->invert;
 	if (likely(value - range->least <= range->span))
 	{
 		*bits = range->bits;
-		return ((ws_uint128) range->first[0] << 64 | range->first[1]) + (value - range->least);
+		return range->first + (value - range->least);
 	}
 	*bits = range->escape + range->whole;
 	return (ws_uint128) (value < range->least ? range->below : range->above) << range->whole | value;

@@ -2,7 +2,7 @@
  * prefix.c - the prefixes of rows, which entries are sorted by.
  *
  * A prefix is what a key begins with (normalize.c), or codes of it that the first rows of a sort have shown
- * (range.c, beginnings.c).  The commonest keys are made without a loop over columns or bytes.
+ * (range.c, beginnings.c, dictionary.c).  The commonest keys are made without a loop over columns or bytes.
  *
  * Pure.
  *-------------------------------------------------------------------------
@@ -11,6 +11,15 @@
 
 #include "fmgr.h"
 #include "key/fixed.h"
+
+/* A value of a column of fixed width, as an integer in the order that is asked for. */
+static inline ws_uint128
+ordered_bits(const WsKeyColumn *col, Datum value)
+{
+	ws_uint128	v = fixed_bits(col, value);
+
+	return col->descending ? v ^ ~(ws_uint128) 0 >> (128 - col->width * BITS_PER_BYTE) : v;
+}
 
 /* An exact key, left-justified in the 80 bits of a prefix. */
 static inline ws_uint128
@@ -28,13 +37,7 @@ exact_prefix(const WsKeySpec *spec, const Datum *values, const bool *isnull)
 			prefix = (prefix << 8) | ws_null_byte(col, isnull[att]);
 		prefix <<= bits;
 		if (!isnull[att])
-		{
-			ws_uint128	v = fixed_bits(col, values[att]);
-
-			if (col->descending)
-				v ^= ((ws_uint128) 1 << bits) - 1;
-			prefix |= v;
-		}
+			prefix |= ordered_bits(col, values[att]);
 		else if (unlikely(col->notnull))
 			ws_unexpected_null();
 	}
@@ -51,10 +54,8 @@ first_prefix(const WsKeyColumn *col, Datum value)
 	int			bits = col->width * 8;
 	int			left = ws_first_bits(col);
 	ws_uint128	prefix = ws_first_null(col, false);
-	ws_uint128	v = fixed_bits(col, value);
+	ws_uint128	v = ordered_bits(col, value);
 
-	if (col->descending)
-		v ^= ~(ws_uint128) 0 >> (128 - bits);
 	return prefix | (bits <= left ? v << (left - bits) : v >> (bits - left));
 }
 
@@ -101,7 +102,7 @@ ranged_prefix(WsKeySpec *spec, const Datum *values, const bool *isnull)
 		ws_uint128	code = range->null;
 
 		if (!isnull[att])
-			code = ws_range_code(range, (uint64) fixed_bits(&spec->cols[i], values[att]), &bits);
+			code = ws_range_code(range, fixed_bits(&spec->cols[i], values[att]), &bits);
 		else if (unlikely(spec->cols[i].notnull))
 			ws_unexpected_null();
 		if (unlikely(bits > left))
@@ -124,6 +125,19 @@ ranged_prefix(WsKeySpec *spec, const Datum *values, const bool *isnull)
 	return prefix << left | window_prefix(window) >> (WS_PREFIX_BYTES * BITS_PER_BYTE - left);
 }
 
+/* The last `left` bits of a prefix, which are whole bytes: those of the columns from number `from` on. */
+static inline ws_uint128
+prefix_behind(WsKeySpec *spec, int from, int left, const Datum *values, const bool *isnull)
+{
+	Size		n = left / BITS_PER_BYTE;
+	Size		before = WS_PREFIX_BYTES - n;
+	uint8		window[WS_PREFIX_BYTES];
+
+	note_cut(spec, ws_key_bytes_behind(spec, from, before, values, isnull, n, window), WS_PREFIX_BYTES);
+	memset(window + n, 0, before);
+	return window_prefix(window) >> (before * BITS_PER_BYTE);
+}
+
 /*
  * The prefix if the first column is a numeric, which is not null: its bytes, and as many of the columns
  * behind it as there is room for.
@@ -134,10 +148,8 @@ numeric_prefix(WsKeySpec *spec, const Datum *values, const bool *isnull)
 	const WsKeyColumn *col = &spec->cols[0];
 	Datum		value = values[col->attno - 1];
 	struct varlena *v = (struct varlena *) DatumGetPointer(value);
-	uint8		window[WS_PREFIX_BYTES];
 	ws_uint128	prefix;
 	Size		n;
-	Size		all;
 
 	if (unlikely(!VARATT_IS_SHORT(v) || VARATT_IS_EXTERNAL(v)))
 		v = PG_DETOAST_DATUM_PACKED(value);
@@ -150,10 +162,62 @@ numeric_prefix(WsKeySpec *spec, const Datum *values, const bool *isnull)
 		note_cut(spec, n + spec->ncols - 1, WS_PREFIX_BYTES);
 		return prefix;
 	}
-	all = ws_key_bytes_behind(spec, 1, n, values, isnull, WS_PREFIX_BYTES - n, window);
-	note_cut(spec, all, WS_PREFIX_BYTES);
-	memset(window + WS_PREFIX_BYTES - n, 0, n);
-	return prefix | window_prefix(window) >> (n * BITS_PER_BYTE);
+	return prefix | prefix_behind(spec, 1, (int) (WS_PREFIX_BYTES - n) * BITS_PER_BYTE, values, isnull);
+}
+
+/*
+ * The prefix if the first column has codes from a dictionary: codes, and values of fixed width, then the
+ * bytes of the columns behind them.
+ */
+static inline ws_uint128
+coded_prefix(WsKeySpec *spec, const Datum *values, const bool *isnull)
+{
+	ws_uint128	prefix = 0;
+	int			left = WS_PREFIX_BYTES * BITS_PER_BYTE;
+
+	for (int i = 0; i < spec->ncols; i++)
+	{
+		const WsKeyColumn *col = &spec->cols[i];
+		int			att = col->attno - 1;
+		int			bits = col->width * BITS_PER_BYTE;
+		ws_uint128	v;
+
+		if (col->dictionary == NULL && (bits == 0 || ws_encoding_partial(col->encoding)))
+			return prefix << left | prefix_behind(spec, i, left, values, isnull);
+		if (left == 0)
+		{
+			spec->cut = true;
+			return prefix;
+		}
+		if (!col->notnull)
+		{
+			prefix = prefix << BITS_PER_BYTE | ws_null_byte(col, isnull[att]);
+			left -= BITS_PER_BYTE;
+		}
+		if (isnull[att])
+		{
+			if (unlikely(col->notnull))
+				ws_unexpected_null();
+			continue;
+		}
+		if (col->dictionary != NULL)
+		{
+			v = ws_dictionary_code(col->dictionary, values[att]);
+			bits = col->code_bytes * BITS_PER_BYTE;
+			if (unlikely(!ws_code_is_exact((uint32) v)))
+				return prefix_behind(spec, 0, WS_PREFIX_BYTES * BITS_PER_BYTE, values, isnull);
+		}
+		else
+			v = ordered_bits(col, values[att]);
+		if (bits > left)
+		{
+			spec->cut = true;
+			return left > 0 ? prefix << left | v >> (bits - left) : prefix;
+		}
+		prefix = prefix << bits | v;
+		left -= bits;
+	}
+	return prefix << left;
 }
 
 /* Looks at a row's texts, of the columns from number `from` on, whose letters are to tell their order. */
@@ -238,6 +302,8 @@ row_entry(WsKeySpec *spec, const Datum *values, const bool *isnull, uint64 point
 		entry.lo |= pointer;
 		return entry;
 	}
+	if (spec->cols[0].dictionary != NULL)
+		return ws_entry_make(coded_prefix(spec, values, isnull), pointer);
 	if (spec->cols[0].encoding == WS_ENC_NUMERIC && likely(!isnull[spec->cols[0].attno - 1]))
 		return ws_entry_make(numeric_prefix(spec, values, isnull), pointer);
 	note_cut(spec, row_bytes(spec, values, isnull, WS_PREFIX_BYTES, window), WS_PREFIX_BYTES);

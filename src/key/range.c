@@ -3,7 +3,7 @@
  *
  * A column of eight bytes with a null byte takes nine of the ten bytes of a prefix, though its values may
  * be from 0 to 7420: the next column is not in the prefix, and every row ties.  So the first columns of a
- * key that are of fixed width, up to 8 bytes, have codes of as many *bits* as the range of their values
+ * key that are of fixed width, up to WIDEST bytes, have codes of as many *bits* as the range of their values
  * takes, which the first rows of a sort say.  A prefix is these codes one behind the other, then the key's
  * bytes from the next column on.
  *
@@ -26,6 +26,7 @@
 #include "key/key.h"
 
 #define ESCAPE_BITS		6
+#define WIDEST			12		/* a mark and a value behind it have room in 128 bits */
 #define PREFIX_BITS		(WS_PREFIX_BYTES * BITS_PER_BYTE)
 
 /* The first columns of a key that may have codes. */
@@ -34,17 +35,17 @@ ws_ranges_columns(const WsKeySpec *spec)
 {
 	int			n = 0;
 
-	while (n < spec->ncols && spec->cols[n].width > 0 && spec->cols[n].width <= (int) sizeof(uint64) &&
+	while (n < spec->ncols && spec->cols[n].width > 0 && spec->cols[n].width <= WIDEST &&
 		   !ws_encoding_partial(spec->cols[n].encoding))
 		n++;
 	return n;
 }
 
 /* All bits of a column's values. */
-static inline uint64
+static inline ws_uint128
 all_bits(const WsKeyColumn *col)
 {
-	return ~UINT64CONST(0) >> (64 - col->width * BITS_PER_BYTE);
+	return ~(ws_uint128) 0 >> (128 - col->width * BITS_PER_BYTE);
 }
 
 /* Begins to learn the ranges of a key's first columns; NULL if these have none.  In CurrentMemoryContext. */
@@ -60,7 +61,7 @@ ws_ranges_create(const WsKeySpec *spec)
 	r->ncols = n;
 	r->all = false;
 	for (int i = 0; i < n; i++)
-		r->range[i] = (WsRange) {.least = ~UINT64CONST(0),
+		r->range[i] = (WsRange) {.least = ~(ws_uint128) 0,
 			.invert = spec->cols[i].descending ? all_bits(&spec->cols[i]) : 0,
 			.whole = spec->cols[i].width * BITS_PER_BYTE};
 	return r;
@@ -74,11 +75,11 @@ ws_ranges_learn(WsRanges *r, const WsKeySpec *spec, const Datum *values, const b
 	{
 		WsRange    *range = &r->range[i];
 		int			att = spec->cols[i].attno - 1;
-		uint64		value;
+		ws_uint128	value;
 
 		if (isnull[att])
 			continue;
-		value = (uint64) ws_value_bits(&spec->cols[i], values[att]) ^ range->invert;
+		value = ws_value_bits(&spec->cols[i], values[att]) ^ range->invert;
 		if (!range->seen)
 			range->least = value;
 		range->seen = true;
@@ -94,14 +95,14 @@ ws_ranges_learn(WsRanges *r, const WsKeySpec *spec, const Datum *values, const b
 
 /* The number of values that codes of `bits` bits have room for, less one; false if for none. */
 static bool
-room_of(const WsKeyColumn *col, int bits, uint64 *span)
+room_of(const WsKeyColumn *col, int bits, ws_uint128 *span)
 {
 	int			escape = Min(bits, ESCAPE_BITS);
 	int			marks = (1 << escape) - (col->notnull ? 2 : 3);
 
 	if (marks <= 0)
 		return false;
-	*span = ((uint64) marks << (bits - escape)) - 1;
+	*span = ((ws_uint128) marks << (bits - escape)) - 1;
 	return true;
 }
 
@@ -116,7 +117,7 @@ most_bits(const WsKeyColumn *col)
 static int
 least_bits(const WsRange *range, const WsKeyColumn *col)
 {
-	uint64		span;
+	ws_uint128	span;
 
 	for (int bits = 1; bits < most_bits(col); bits++)
 		if (room_of(col, bits, &span) && span >= range->span)
@@ -124,22 +125,12 @@ least_bits(const WsRange *range, const WsKeyColumn *col)
 	return most_bits(col);
 }
 
-/* Says which mark the least value has, in front of so many bits. */
-static void
-set_first(WsRange *range, int mark, int bits)
-{
-	ws_uint128	first = (ws_uint128) mark << bits;
-
-	range->first[0] = (uint64) (first >> 64);
-	range->first[1] = (uint64) first;
-}
-
 /* Has a column codes of range->bits bits. */
 static void
 number(WsRange *range, const WsKeyColumn *col)
 {
 	int			marks = 0;		/* before those of values */
-	uint64		span = 0;
+	ws_uint128	span = 0;
 
 	range->null = range->below = range->above = WS_NO_MARK;
 	if (range->bits == most_bits(col))
@@ -149,7 +140,7 @@ number(WsRange *range, const WsKeyColumn *col)
 		range->span = all_bits(col);
 		if (!col->notnull)
 			range->null = col->nulls_first ? 0 : 1;
-		set_first(range, range->null == 0, range->whole);
+		range->first = (ws_uint128) (range->null == 0) << range->whole;
 		return;
 	}
 	range->escape = Min(range->bits, ESCAPE_BITS);
@@ -157,7 +148,7 @@ number(WsRange *range, const WsKeyColumn *col)
 	if (!col->notnull)
 		range->null = col->nulls_first ? marks++ : range->above--;
 	range->below = marks++;
-	set_first(range, marks, range->bits - range->escape);
+	range->first = (ws_uint128) marks << (range->bits - range->escape);
 	(void) room_of(col, range->bits, &span);
 	range->least -= Min(range->least, (span - range->span) / 2);
 	range->least = Min(range->least, all_bits(col) - Min(span, all_bits(col)));

@@ -36,6 +36,56 @@ ws_image_of(const WsKeyColumn *col, const Datum *value, Size *length)
 	return bytes;
 }
 
+/* Short values are compared and hashed as two numbers, which with their length tell their bytes. */
+#define WS_SHORT_VALUE	16		/* bytes at most */
+
+typedef struct WsWords
+{
+	uint64		first;
+	uint64		last;
+} WsWords;
+
+static inline WsWords
+ws_words_of(const char *bytes, Size n)
+{
+	WsWords		words = {0, 0};
+	uint32		first;
+	uint32		last;
+
+	if (n >= sizeof(uint64))
+	{
+		memcpy(&words.first, bytes, sizeof(uint64));
+		memcpy(&words.last, bytes + n - sizeof(uint64), sizeof(uint64));
+	}
+	else if (n >= sizeof(uint32))
+	{
+		memcpy(&first, bytes, sizeof(first));
+		memcpy(&last, bytes + n - sizeof(last), sizeof(last));
+		words.first = first;
+		words.last = last;
+	}
+	else if (n > 0)
+	{
+		words.first = (uint8) bytes[0] | (uint64) (uint8) bytes[n / 2] << 8;
+		words.last = (uint8) bytes[n - 1];
+	}
+	return words;
+}
+
+/* Are so many bytes the same? */
+static inline bool
+ws_same_bytes(const char *a, const char *b, Size n)
+{
+	WsWords		x;
+	WsWords		y;
+
+	if (n > WS_SHORT_VALUE)
+		return memcmp(a, b, n) == 0;
+	x = ws_words_of(a, n);
+	y = ws_words_of(b, n);
+	return x.first == y.first && x.last == y.last;
+}
+
 /* Is a value of variable length toasted, so that its bytes are not those of the value? */
 static inline bool
 ws_varlena_is_toasted(Datum value)
@@ -67,7 +117,7 @@ ws_same_value(const WsKeyColumn *col, Datum x, Datum y)
 		return false;
 	a = ws_image_of(col, &x, &n);
 	b = ws_image_of(col, &y, &m);
-	return n == m && memcmp(a, b, n) == 0;
+	return n == m && ws_same_bytes(a, b, n);
 }
 
 #endif							/* WS_VALUE_H */

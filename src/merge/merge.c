@@ -94,7 +94,7 @@ compare_tied(WsMerge *merge, const WsTold *told, WsEntry a, WsTied *x, WsEntry b
 	MemoryContext old = MemoryContextSwitchTo(merge->tie_context);
 	bool		guesses = told->what == WS_TOLD_GUESSED && !merge->wipes &&
 		merge->spec->cols[told->columns].alphabet != NULL;
-	bool		bytes = told->what == WS_TOLD_IN_PART || guesses;
+	bool		bytes = (told->what == WS_TOLD_IN_PART && told->reach > 0) || guesses;
 	int			cmp = 0;
 
 	make_tied(merge, x, a, bytes ? told->reach : 0);

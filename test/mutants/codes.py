@@ -19,8 +19,10 @@ fault('equal values in codes of their own', FILE,
       'unit:test_dictionary')
 fault('hints believed', FILE, 'low = 0;\nif (high < d->nordered && compare_values(d, known(d, high)->datum, value) <= 0)',
       '{}\nif (high < d->nordered && compare_values(d, known(d, high)->datum, value) <= 0)', 'unit:test_dictionary')
-fault('values of other lengths are equal', FILE, 'if (v->hash == hash && v->length == length &&', 'if (v->hash == hash &&',
-      'unit:test_dictionary', 'The hash has the length in it: equal hashes of different lengths are rare.')
+fault('values of other lengths are equal', FILE, 'if (v->hash == hash && v->length == length && ws_same_bytes(known_bytes(d->col, v), bytes, length))',
+      'if (v->hash == hash && ws_same_bytes(known_bytes(d->col, v), bytes, length))', 'unit:test_dictionary', 'The hash has the length in it: equal hashes of different lengths are rare.')
+fault('the last bytes of short values do not count', 'key/value.h', 'return x.first == y.first && x.last == y.last;',
+      'return x.first == y.first;', 'unit:test_dictionary')
 fault('dictionary grows without end', FILE, 'if (d->nvalues >= MOST_VALUES || d->bytes + tables + chunk > d->most)',
       'if (d->nvalues >= MOST_VALUES)', 'unit:test_dictionary')
 fault('hint passes over a byte too many', FILE,
@@ -131,6 +133,12 @@ fault('range begins at its middle', FILE, 'range->least -= Min(range->least, (sp
       'unit:test_range')
 fault('range goes beyond the last value', FILE,
       'range->least = Min(range->least, all_bits(col) - Min(span, all_bits(col)));', '{}', 'unit:test_range')
+fault('codes of values that have no room behind a mark', FILE,
+      '#define WIDEST\t\t\t12\t\t/* a mark and a value behind it have room in 128 bits */', '#define WIDEST 16',
+      'unit:test_range')
+fault('bytes compared of which a merge has none', 'merge/merge.c',
+      'bool\t\tbytes = (told->what == WS_TOLD_IN_PART && told->reach > 0) || guesses;',
+      'bool\t\tbytes = told->what == WS_TOLD_IN_PART || guesses;', 'sql:ranges')
 fault('null below the range', FILE, 'range->null = col->nulls_first ? marks++ : range->above--;',
       'range->null = marks++;', 'unit:test_range')
 fault('null among all values', FILE, 'range->null = col->nulls_first ? 0 : 1;', 'range->null = 0;', 'unit:test_range')
@@ -189,6 +197,14 @@ fault('codes are not said to be cut', FILE, 'spec->cut = true;\nreturn prefix <<
       'return prefix << left | code >> (bits - left);', 'unit:test_range sql:ranges')
 fault('bytes are not said to be cut', FILE, 'spec->cut |= n > told || spec->doubts > 0;',
       'spec->cut |= spec->doubts > 0;', 'unit:test_key')
+fault('the code of a gap is told like that of a value', FILE, 'if (unlikely(!ws_code_is_exact((uint32) v)))',
+      'if (false)', 'unit:test_dictionary')
+fault('values behind codes are not said to be cut', FILE,
+      'spec->cut = true;\nreturn left > 0 ? prefix << left | v >> (bits - left) : prefix;',
+      'return left > 0 ? prefix << left | v >> (bits - left) : prefix;', 'unit:test_dictionary')
+fault('columns behind a whole prefix of codes are not there', FILE,
+      'if (left == 0)\n{\nspec->cut = true;\nreturn prefix;\n}\nif (!col->notnull)',
+      'if (left == 0)\nreturn prefix;\nif (!col->notnull)', 'unit:test_dictionary')
 fault('learning leaves prefixes cut', 'key/sample.c', 'l->spec->cut = false;', '{}', 'unit:test_dictionary')
 FILE = 'key/normalize.c'
 fault('columns that are not looked at are not there', FILE,

@@ -106,4 +106,18 @@ SELECT store, work_mem, k, wtest.compare_as_set(format('SELECT * FROM wtest.goes
  ORDER BY store, work_mem, k;
 RESET wiscsort.record_store;
 
-DROP TABLE wtest.ranged, wtest.within, wtest.fits, wtest.goes_on;
+-- Values of more than eight bytes, of which those that come late have no room in a prefix, and tie.
+CREATE TABLE wtest.spans AS
+SELECT i AS id, (hashint4(i) % 7) * interval '3 days 1 hour' AS iv, timetz '08:00+01' + i % 50 * interval '1 minute' AS zt,
+       hashint4(i + 1) AS n
+  FROM generate_series(1, 17000) i;
+SELECT k, wtest.property('ANALYZE, VERBOSE', format('SELECT * FROM wtest.spans ORDER BY %s', k), 'Ranged Columns') AS columns
+  FROM unnest(ARRAY['iv', 'iv, n', 'zt', 'zt, n', 'iv, zt', 'n, iv']) k;
+INSERT INTO wtest.spans
+SELECT 17000 + i, CASE i % 4 WHEN 0 THEN interval '100000000 years' WHEN 1 THEN interval '-100000000 years' ELSE i % 7 * interval '1 year' END,
+       CASE WHEN i % 3 > 0 THEN timetz '23:59+15' END, hashint4(-i)
+  FROM generate_series(1, 8000) i;
+SELECT k, wtest.compare(format('SELECT iv, zt, n FROM wtest.spans ORDER BY %s', k)) AS answer
+  FROM unnest(ARRAY['iv, n', 'iv DESC, n', 'zt, n', 'zt DESC, n DESC', 'n, iv, zt', 'iv, zt, n', 'iv, id']) k;
+
+DROP TABLE wtest.ranged, wtest.within, wtest.fits, wtest.goes_on, wtest.spans;

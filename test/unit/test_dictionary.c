@@ -270,12 +270,48 @@ typedef struct Learning
 
 static FakeTable table;
 static long wrong_prefix,
+			other_entry,			/* than key bytes make */
+			gaps_seen,
 			complete;
 static bool has_dictionary,
 			has_beginnings,
 			has_ranges,
 			has_memo,
 			tells_all;
+
+/* Is the entry of a row other than its key's bytes say?  These come first: a new value has its code then. */
+static bool
+has_other_entry(WsKeySpec *spec, const Datum *values, const bool *isnull)
+{
+	uint8		window[WS_PREFIX_BYTES];
+	Size		n = ws_key_prefix_bytes(spec, values, isnull, window);
+	WsEntry		entry;
+
+	spec->cut = false;
+	entry = ws_key_entry(spec, values, isnull, 1);
+	return !ws_entry_same_prefix(entry, ws_key_window_entry(window, 1)) || spec->cut != (n > WS_PREFIX_BYTES);
+}
+
+/* The same for all rows, and for all with a value of the first column that is new. */
+static void
+compare_with_bytes(WsKeySpec *spec)
+{
+	Datum	   *values = palloc(table.ncols * sizeof(Datum));
+
+	other_entry = gaps_seen = 0;
+	for (Size i = 0; i < table.n; i++)
+	{
+		const bool *isnull = table.isnull + i * table.ncols;
+
+		memcpy(values, table.values + i * table.ncols, table.ncols * sizeof(Datum));
+		other_entry += has_other_entry(spec, values, isnull);
+		if (spec->cols[0].encoding != WS_ENC_NONE || isnull[0])
+			continue;
+		values[0] = Int64GetDatum(DatumGetInt64(values[0]) * 1000 + i % 500 + 1);
+		other_entry += has_other_entry(spec, values, isnull);
+		gaps_seen += !ws_code_is_exact(ws_dictionary_code(spec->cols[0].dictionary, values[0]));
+	}
+}
 
 static void
 learn_table(void *arg)
@@ -317,6 +353,8 @@ learn_table(void *arg)
 		for (int k = 0; same && k < told.columns; k++)
 			wrong_prefix += table.isnull[a + k] != table.isnull[b + k];
 	}
+	if (spec->cols[0].dictionary != NULL)
+		compare_with_bytes(spec);
 }
 
 static void
@@ -348,6 +386,9 @@ check_learning(void)
 			  has_ranges ? "codes from" : "no", wrong_prefix, complete);
 		if (l->ranges && l->distinct == 7)
 			CHECK(complete == table.n - 1 && tells_all, "codes from ranges of all columns tell whole keys");
+		if (l->expected && !l->ranges)
+			CHECK(other_entry == 0 && (gaps_seen > 0) == (l->kind != FAKE_GUESS),
+				  "prefixes of codes are key bytes (%ld not), of gaps, too (%ld)", other_entry, gaps_seen);
 		CHECK(has_memo == (l->kind == FAKE_LETTERS), "key bytes of a dear text are remembered");
 		if (l->kind == FAKE_CODED)
 			CHECK(complete == (has_dictionary ? table.n - 1 : 0) && tells_all == has_dictionary,
@@ -356,9 +397,32 @@ check_learning(void)
 	}
 }
 
+/* Bytes of 0 to 20 are the same as a copy of them, wherever it is, and not if one of them differs. */
+static void
+check_same_bytes(void)
+{
+	int			wrong = 0;
+
+	for (Size n = 0; n <= 20; n++)
+		for (Size i = 0; i <= n; i++)
+		{
+			char		a[32];
+			char		b[32];
+
+			for (Size k = 0; k < n; k++)
+				b[k + 1] = a[k] = (char) (k * 37 + n);
+			a[n] = b[0] = b[n + 1] = 'x';
+			if (i < n)
+				b[i + 1] ^= 1;
+			wrong += ws_same_bytes(a, b + 1, n) != (i == n);
+		}
+	CHECK(wrong == 0, "bytes are the same if all of them are (%d not)", wrong);
+}
+
 int
 main(void)
 {
+	check_same_bytes();
 	check_codes();
 	check_learning();
 	return failures != 0;

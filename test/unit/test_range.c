@@ -28,15 +28,16 @@ typedef struct Type
 static const Type types[] = {
 	{WS_ENC_BOOL, 1}, {WS_ENC_CHAR, 1}, {WS_ENC_INT2, 2}, {WS_ENC_INT4, 4}, {WS_ENC_INT8, 8},
 	{WS_ENC_INT8, 8}, {WS_ENC_UINT4, 4}, {WS_ENC_UINT8, 8}, {WS_ENC_FLOAT8, 8}, {WS_ENC_BYTES, 6},
-	{WS_ENC_BYTES, 16}, {WS_ENC_BYTEA, 0}
+	{WS_ENC_INTERVAL, 10}, {WS_ENC_TIMETZ, 12}, {WS_ENC_BYTES, 16}, {WS_ENC_BYTEA, 0}
 };
 
 typedef struct Row
 {
 	Datum		values[COLUMNS];
 	bool		isnull[COLUMNS];
-	uint64		ordered[COLUMNS];	/* as an unsigned integer that ascends with the value */
-	uint8		bytes[COLUMNS][32];	/* of what is passed by reference */
+	uint64		place[COLUMNS];
+	ws_uint128	ordered[COLUMNS];	/* as an unsigned integer that ascends with the value */
+	uint8		bytes[COLUMNS][32] pg_attribute_aligned(8);	/* of what is passed by reference */
 	WsEntry		entry;
 	WsTold		told;
 	uint8		key[KEY];
@@ -49,6 +50,7 @@ set_value(Row *row, int c, const WsKeyColumn *col, uint64 place)
 	uint64		sign = UINT64CONST(1) << 63;
 
 	row->isnull[c] = false;
+	row->place[c] = place;
 	if (col->width > 0 && col->width < 8)
 		place &= (UINT64CONST(1) << (8 * col->width)) - 1;
 	if (col->encoding == WS_ENC_BOOL)
@@ -62,7 +64,26 @@ set_value(Row *row, int c, const WsKeyColumn *col, uint64 place)
 		return;
 	}
 	row->ordered[c] = place;
-	if (col->encoding == WS_ENC_BYTES || col->encoding == WS_ENC_BYTEA)
+	if (col->encoding == WS_ENC_INTERVAL)
+	{
+		Interval   *span = (Interval *) row->bytes[c];
+
+		*span = (Interval) {.time = (int64) (place ^ sign), .day = place % 8 == 0 ? (int32) (place >> 36) : 0,
+			.month = place % 64 == 0 ? -1 : 0};
+		row->values[c] = PointerGetDatum(span);
+		row->ordered[c] = (ws_uint128) 1 << 79;
+		row->ordered[c] += (ws_uint128) (span->month * 30 + span->day) * USECS_PER_DAY + span->time;
+	}
+	else if (col->encoding == WS_ENC_TIMETZ)
+	{
+		TimeTzADT  *time = (TimeTzADT *) row->bytes[c];
+
+		*time = (TimeTzADT) {.time = (int64) (place ^ sign) / 4, .zone = place % 3 * 1800 - 3600};
+		row->values[c] = PointerGetDatum(time);
+		row->ordered[c] = (ws_uint128) ((uint64) (time->time + time->zone * USECS_PER_SEC) ^ sign) << 32;
+		row->ordered[c] |= (uint32) time->zone ^ 0x80000000;
+	}
+	else if (col->encoding == WS_ENC_BYTES || col->encoding == WS_ENC_BYTEA)
 	{
 		uint8	   *at = row->bytes[c];
 		int			n = col->width > 0 ? col->width : 8;
@@ -162,7 +183,7 @@ trial(void)
 						value = next_random() % 2 ? 0 : ~UINT64CONST(0);
 				}
 			else if (i > 0 && next_random() % 3 == 0)
-				value = rows[next_random() % i].ordered[c];
+				value = rows[next_random() % i].place[c];
 			set_value(&rows[i], c, &cols[c], value);
 			if ((int) (next_random() % 100) < nulls[c] && !(i >= LEARNT && next_random() % 2))
 				rows[i].isnull[c] = true;
@@ -187,7 +208,7 @@ trial(void)
 		wrong_all += told_all != (row->told.columns == spec.ncols);
 		for (int c = 0; c < r->ncols; c++)
 			outside += !row->isnull[c] &&
-				((uint64) ws_value_bits(&cols[c], row->values[c]) ^ r->range[c].invert) - r->range[c].least >
+				(ws_value_bits(&cols[c], row->values[c]) ^ r->range[c].invert) - r->range[c].least >
 				r->range[c].span;
 	}
 	if (r->all)
@@ -209,7 +230,9 @@ trial(void)
 			wrong_told += a->told.what == WS_TOLD_ALL && cmp != 0;
 			wrong_told += compare_rows(&spec, a, b, a->told.columns) != 0;
 			wrong_bytes += memcmp(a->key, b->key, a->told.reach) != 0;
-			wrong_bytes += a->told.what == WS_TOLD_ALL ? memcmp(a->key, b->key, KEY) != 0 : a->told.reach == 0;
+			/* a prefix has no room for a mark and all bits of a wide value */
+			wrong_bytes += a->told.what == WS_TOLD_ALL ? memcmp(a->key, b->key, KEY) != 0 :
+				a->told.reach == 0 && cols[0].width <= 8;
 		}
 	free(r);
 }
@@ -256,8 +279,8 @@ check_bits(void)
 	r = ranges_of(&spec, (int64[]) {1000, 500}, (int64[]) {2000, 500});
 	range = &r->range[0];
 	CHECK(r->whole && range->bits + r->range[1].bits == 80 && range->bits == 45 && r->range[1].bits == 35 &&
-		  range->span - 1000 > UINT64CONST(1) << 30 &&
-		  ((UINT64CONST(1) << 63) + 1000 - range->least) - (range->span - 1000) / 2 <= 1,
+		  (uint64) range->span - 1000 > UINT64CONST(1) << 30 &&
+		  (uint64) (((UINT64CONST(1) << 63) + 1000 - range->least) - (range->span - 1000) / 2) <= 1,
 		  "a prefix with room is divided among the columns, for values on both sides");
 	r = ranges_of(&bytes, (int64[]) {0, 0}, (int64[]) {1, 0});
 	CHECK(r->ncols == 1 && !r->all && !r->whole && r->range[0].bits == 4, "before bytes, a bool takes 3 bits and one");
