@@ -38,6 +38,7 @@
 #include "key/text.h"
 
 #include "port/pg_bitutils.h"
+#include "port/pg_bswap.h"
 
 #define FIRST_PLAIN		0x20
 #define MOST_GUESSED	512		/* bytes of a strange text */
@@ -51,16 +52,18 @@
 #define MOST_SKIPPED	200		/* in a byte */
 #define MARKED			64		/* letters that are looked at together */
 
-/* Are eight bytes of a text printable ASCII? */
-static inline bool
-eight_are_plain(const uint8 *text)
+/* Where the first of eight bytes of a text, from number `from` on, is that is not printable ASCII; or 8. */
+static inline Size
+plain_end(const uint8 *text, Size from)
 {
 	const uint64 ones = ~UINT64CONST(0) / 0xFF;
 	uint64		word;
 
 	memcpy(&word, text, sizeof(word));
+	word = pg_bswap64(pg_ntoh64(word)); /* the first byte lowest */
 	/* below the first, DEL, or not ASCII: exact as long as none is */
-	return (((word - ones * FIRST_PLAIN) | (word + ones) | word) & (ones << 7)) == 0;
+	word = ((word - ones * FIRST_PLAIN) | (word + ones) | word) & (ones << 7) & (~UINT64CONST(0) << from * 8);
+	return word == 0 ? sizeof(word) : (Size) pg_rightmost_one_pos64(word) / BITS_PER_BYTE;
 }
 
 /* What the letters of a text tell of its order. */
@@ -69,18 +72,15 @@ letters_of(const WsLetterTable *table, const uint8 *text, Size n)
 {
 	WsLettered	result = WS_LETTERS_PLAIN;
 	Size		bytes;
+	int			letter;
 
 	for (Size i = 0; i < n && result < WS_LETTERS_STRANGE; i += bytes)
 	{
-		/* the last eight may begin before */
-		Size		eight = n < sizeof(uint64) ? n : Min(i, n - sizeof(uint64));
-		int			letter;
+		Size		eight = Min(i, n - sizeof(uint64)); /* the last ones may begin before */
 
-		if (eight + sizeof(uint64) <= n && eight_are_plain(text + eight))
-		{
-			bytes = eight + sizeof(uint64) - i;
+		bytes = n < sizeof(uint64) ? 0 : eight + plain_end(text + eight, i - eight) - i;
+		if (bytes > 0)
 			continue;
-		}
 		letter = ws_letter_at(text + i, n - i, &bytes);
 		result = Max(result, letter < WS_LETTERS ? (WsLettered) table->lettered[letter] : WS_LETTERS_STRANGE);
 	}

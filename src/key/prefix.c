@@ -233,6 +233,32 @@ look_from(const WsKeySpec *spec, int from, const Datum *values, const bool *isnu
 	}
 }
 
+/*
+ * The first column whose bytes may not be asked for where a prefix is made: behind columns of fixed width
+ * that leave it no room, or behind a column of any other kind.  Bytes of letters take a look at them.
+ */
+static inline int
+first_unasked(const WsKeySpec *spec)
+{
+	Size		most = spec->beginnings != NULL ? ws_beginnings_reach(spec->beginnings) : WS_PREFIX_BYTES;
+	Size		bytes = 0;
+
+	if (spec->ranges != NULL)
+		return 0;
+	for (int i = 0; i < spec->ncols; i++)
+	{
+		const WsKeyColumn *col = &spec->cols[i];
+
+		bytes += col->notnull ? 0 : 1;
+		if (bytes >= most)
+			return i;
+		if (col->width == 0 || col->dictionary != NULL || ws_encoding_partial(col->encoding))
+			return i + 1;
+		bytes += col->width;
+	}
+	return spec->ncols;
+}
+
 /* The same of all columns: for a row of which no key is made. */
 void
 ws_key_look(const WsKeySpec *spec, const Datum *values, const bool *isnull)
@@ -257,7 +283,7 @@ Size
 ws_key_reached(const WsKeySpec *spec, const Datum *values, const bool *isnull, uint8 *out)
 {
 	if (unlikely(spec->lettered))
-		look_from(spec, 1, values, isnull);
+		look_from(spec, first_unasked(spec), values, isnull);
 	return row_bytes(spec, values, isnull, ws_beginnings_reach(spec->beginnings), out);
 }
 
@@ -280,12 +306,9 @@ row_entry(WsKeySpec *spec, const Datum *values, const bool *isnull, uint64 point
 {
 	uint8		window[WS_PREFIX_BYTES];
 
-	/*
-	 * The bytes of some texts are not asked for, but they are compared by their letters.  Those of the first
-	 * column are, but behind codes from ranges.
-	 */
+	/* texts whose bytes are not asked for are compared by their letters */
 	if (unlikely(spec->lettered))
-		look_from(spec, spec->ranges != NULL ? 0 : 1, values, isnull);
+		look_from(spec, first_unasked(spec), values, isnull);
 	if (spec->first_alone && likely(!isnull[spec->cols[0].attno - 1]))
 		return ws_entry_make(first_prefix(&spec->cols[0], values[spec->cols[0].attno - 1]), pointer);
 	if (spec->exact)

@@ -205,6 +205,11 @@ fault('values behind codes are not said to be cut', FILE,
 fault('columns behind a whole prefix of codes are not there', FILE,
       'if (left == 0)\n{\nspec->cut = true;\nreturn prefix;\n}\nif (!col->notnull)',
       'if (left == 0)\nreturn prefix;\nif (!col->notnull)', 'unit:test_dictionary')
+fault('letters that have no room in a prefix are not looked at', FILE, 'if (bytes >= most)', 'if (bytes > most)',
+      't:letters')
+fault('letters behind other columns are not looked at', FILE,
+      'if (col->width == 0 || col->dictionary != NULL || ws_encoding_partial(col->encoding))\nreturn i + 1;', '{}',
+      't:letters')
 fault('learning leaves prefixes cut', 'key/sample.c', 'l->spec->cut = false;', '{}', 'unit:test_dictionary')
 FILE = 'key/normalize.c'
 fault('columns that are not looked at are not there', FILE,
@@ -290,7 +295,9 @@ fault('letters are looked at 64 at a time, once', FILE, 'for (Size i = 0; i < la
       'for (Size i = 0; i < Min(last, MARKED) && w->pos <= w->end; i += MARKED)', 'unit:test_letters')
 fault('weights lost where 64 letters end', FILE, 'uint64\t\tlast = m.backward << 1 | before.backward >> (MARKED - 1);',
       'uint64\t\tlast = m.backward << 1;', 'unit:test_letters')
-fault('the last eight letters are not looked at', FILE, 'bytes = eight + sizeof(uint64) - i;', 'bytes = n - i;',
+fault('the last eight letters are not looked at', FILE,
+      'bytes = n < sizeof(uint64) ? 0 : eight + plain_end(text + eight, i - eight) - i;',
+      'bytes = n < sizeof(uint64) || plain_end(text + eight, i - eight) == 0 ? 0 : n - i;',
       'unit:test_letters')
 
 FILE = 'key/keyqueue.c'

@@ -38,6 +38,22 @@ def behind_wide_columns():
         healthy(cluster, 'wide columns')
 
 
+def where_few_tie():
+    """Few of the first rows tie, half of all do, and a Greek letter, of which letters tell nothing, comes late."""
+    with common.server() as cluster:
+        cur = common.core(cluster)
+        cur.execute('CREATE TABLE told (a int8 NOT NULL, b int2 NOT NULL, c text COLLATE "en-x-icu",'
+                    ' t text COLLATE "en-x-icu" NOT NULL)')
+        cur.execute("INSERT INTO told SELECT hashint8(n), n % 30000, md5(n::text), CASE WHEN i > 30000 AND i % 2 = 0 THEN"
+                    " U&'\\03B1bc' ELSE 'Z' END || i FROM generate_series(1, 60000) i, LATERAL (SELECT CASE"
+                    ' WHEN i > 30000 THEN 30000 + i / 2 WHEN i % 100 = 0 THEN i - 1 ELSE i END) x(n)')
+        cur.execute('ANALYZE told')
+        cur.execute("UPDATE pg_class SET reltuples = 4e6 WHERE relname = 'told'")
+        for order in ('a, b, t', 'a DESC, b, t DESC', 'c, t', 'c DESC, t DESC'):
+            compare(cluster, 'Greek texts by ' + order, 'SELECT a, t FROM told ORDER BY ' + order)
+        healthy(cluster, 'few that tie')
+
+
 def behind_another_text():
     """The letters of the text before do not tell its order: both are compared."""
     with common.server() as cluster:
@@ -134,5 +150,5 @@ def first_is_odd():
 
 
 if __name__ == '__main__':
-    common.run([behind_wide_columns, behind_another_text, behind_a_limit, other_scripts, beside_each_other,
-                first_is_odd])
+    common.run([behind_wide_columns, where_few_tie, behind_another_text, behind_a_limit, other_scripts,
+                beside_each_other, first_is_odd])
