@@ -222,7 +222,7 @@ static inline const char *
 known_bytes(const WsKeyColumn *col, const Known *v)
 {
 	return col->byval ? (const char *) &v->datum :
-		DatumGetPointer(v->datum) + (col->length == -1 ? VARHDRSZ : 0);
+		(const char *) DatumGetPointer(v->datum) + (col->length == -1 ? VARHDRSZ : 0);
 }
 
 /* The number of the value of these bytes, or -1. */

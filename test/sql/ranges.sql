@@ -111,6 +111,7 @@ CREATE TABLE wtest.spans AS
 SELECT i AS id, (hashint4(i) % 7) * interval '3 days 1 hour' AS iv, timetz '08:00+01' + i % 50 * interval '1 minute' AS zt,
        hashint4(i + 1) AS n
   FROM generate_series(1, 17000) i;
+SET wiscsort.record_store = spool;
 SELECT k, wtest.property('ANALYZE, VERBOSE', format('SELECT * FROM wtest.spans ORDER BY %s', k), 'Ranged Columns') AS columns
   FROM unnest(ARRAY['iv', 'iv, n', 'zt', 'zt, n', 'iv, zt', 'n, iv']) k;
 INSERT INTO wtest.spans
@@ -119,5 +120,6 @@ SELECT 17000 + i, CASE i % 4 WHEN 0 THEN interval '100000000 years' WHEN 1 THEN 
   FROM generate_series(1, 8000) i;
 SELECT k, wtest.compare(format('SELECT iv, zt, n FROM wtest.spans ORDER BY %s', k)) AS answer
   FROM unnest(ARRAY['iv, n', 'iv DESC, n', 'zt, n', 'zt DESC, n DESC', 'n, iv, zt', 'iv, zt, n', 'iv, id']) k;
+RESET wiscsort.record_store;
 
 DROP TABLE wtest.ranged, wtest.within, wtest.fits, wtest.goes_on, wtest.spans;
