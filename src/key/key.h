@@ -507,7 +507,8 @@ typedef struct WsTold
 	int			columns;		/* that are wholly told */
 	int			bytes;
 	int			coded;			/* bits of the prefix in front of these bytes, of codes from ranges */
-	Size		reach;			/* bytes of the key that the prefix tells: the next one is not in it */
+	Size		reach;			/* bytes of the key that the prefix tells: the next one is not in it; 0 if a
+								 * code of the first column is cut */
 } WsTold;
 
 extern bool ws_ranges_told(const WsKeySpec *spec, ws_uint128 prefix, WsTold *told, int *left);

@@ -174,21 +174,21 @@ coded_prefix(WsKeySpec *spec, const Datum *values, const bool *isnull)
 {
 	ws_uint128	prefix = 0;
 	int			left = WS_PREFIX_BYTES * BITS_PER_BYTE;
+	int			i;
 
-	for (int i = 0; i < spec->ncols; i++)
+	for (i = 0; i < spec->ncols; i++)
 	{
 		const WsKeyColumn *col = &spec->cols[i];
 		int			att = col->attno - 1;
 		int			bits = col->width * BITS_PER_BYTE;
+		ws_uint128	before = prefix;	/* what is in front of the column, */
+		int			room = left;	/* and the bits that it leaves */
 		ws_uint128	v;
 
 		if (col->dictionary == NULL && (bits == 0 || ws_encoding_partial(col->encoding)))
 			return prefix << left | prefix_behind(spec, i, left, values, isnull);
 		if (left == 0)
-		{
-			spec->cut = true;
-			return prefix;
-		}
+			break;
 		if (!col->notnull)
 		{
 			prefix = prefix << BITS_PER_BYTE | ws_null_byte(col, isnull[att]);
@@ -200,23 +200,27 @@ coded_prefix(WsKeySpec *spec, const Datum *values, const bool *isnull)
 				ws_unexpected_null();
 			continue;
 		}
+		if (left == 0)
+			break;
 		if (col->dictionary != NULL)
 		{
 			v = ws_dictionary_code(col->dictionary, values[att]);
 			bits = col->code_bytes * BITS_PER_BYTE;
+			/* the columns before are not asked again: a value that comes again pays (dictionary.c) */
 			if (unlikely(!ws_code_is_exact((uint32) v)))
-				return prefix_behind(spec, 0, WS_PREFIX_BYTES * BITS_PER_BYTE, values, isnull);
+				return before << room | prefix_behind(spec, i, room, values, isnull);
 		}
 		else
 			v = ordered_bits(col, values[att]);
 		if (bits > left)
 		{
 			spec->cut = true;
-			return left > 0 ? prefix << left | v >> (bits - left) : prefix;
+			return prefix << left | v >> (bits - left);
 		}
 		prefix = prefix << bits | v;
 		left -= bits;
 	}
+	spec->cut |= i < spec->ncols;
 	return prefix << left;
 }
 
@@ -235,7 +239,8 @@ look_from(const WsKeySpec *spec, int from, const Datum *values, const bool *isnu
 
 /*
  * The first column whose bytes may not be asked for where a prefix is made: behind columns of fixed width
- * that leave it no room, or behind a column of any other kind.  Bytes of letters take a look at them.
+ * that leave it no room, or behind a column of any other kind.  Bytes of letters take a look at them.  Codes
+ * from ranges may leave less room than bytes do: of values that are out of these.
  */
 static inline int
 first_unasked(const WsKeySpec *spec)
@@ -259,7 +264,7 @@ first_unasked(const WsKeySpec *spec)
 	return spec->ncols;
 }
 
-/* The same of all columns: for a row of which no key is made. */
+/* Looks at the texts of all columns: for a row of which no key is made. */
 void
 ws_key_look(const WsKeySpec *spec, const Datum *values, const bool *isnull)
 {

@@ -200,11 +200,13 @@ fault('bytes are not said to be cut', FILE, 'spec->cut |= n > told || spec->doub
 fault('the code of a gap is told like that of a value', FILE, 'if (unlikely(!ws_code_is_exact((uint32) v)))',
       'if (false)', 'unit:test_dictionary')
 fault('values behind codes are not said to be cut', FILE,
-      'spec->cut = true;\nreturn left > 0 ? prefix << left | v >> (bits - left) : prefix;',
-      'return left > 0 ? prefix << left | v >> (bits - left) : prefix;', 'unit:test_dictionary')
-fault('columns behind a whole prefix of codes are not there', FILE,
-      'if (left == 0)\n{\nspec->cut = true;\nreturn prefix;\n}\nif (!col->notnull)',
-      'if (left == 0)\nreturn prefix;\nif (!col->notnull)', 'unit:test_dictionary')
+      'spec->cut = true;\nreturn prefix << left | v >> (bits - left);', 'return prefix << left | v >> (bits - left);',
+      'unit:test_dictionary')
+fault('columns behind a whole prefix of codes are not there', FILE, 'spec->cut |= i < spec->ncols;', '{}',
+      'unit:test_dictionary')
+fault('columns before the code of a gap are asked again', FILE,
+      'return before << room | prefix_behind(spec, i, room, values, isnull);',
+      'return prefix_behind(spec, 0, WS_PREFIX_BYTES * BITS_PER_BYTE, values, isnull);', 'unit:test_dictionary')
 fault('letters that have no room in a prefix are not looked at', FILE, 'if (bytes >= most)', 'if (bytes > most)',
       't:letters')
 fault('letters behind other columns are not looked at', FILE,

@@ -397,6 +397,55 @@ check_learning(void)
 	}
 }
 
+/* Values of two columns, few of which come again: how many of them the first one's dictionary comes to have. */
+static int	by_bytes,
+			values_added;
+
+static void
+ask_two_columns(void *arg)
+{
+	WsKeyColumn cols[2];
+	SortSupportData compare[2] = {{.comparator = fake_compare}, {.comparator = fake_compare}};
+	WsKeySpec	spec = {.ncols = 2, .cols = cols, .last_attno = 2, .compare = compare, .comparator = true};
+	uint8		window[WS_PREFIX_BYTES];
+
+	for (int c = 0; c < 2; c++)
+	{
+		cols[c] = (WsKeyColumn) {.attno = c + 1, .encoding = WS_ENC_NONE, .length = 8, .byval = true, .notnull = true,
+			.code_bytes = 3};
+		cols[c].dictionary = ws_dictionary_create(&cols[c], &compare[c], 1 << 20);
+		for (int i = 0; i < 50; i++)
+			(void) ws_dictionary_learn(cols[c].dictionary, Int64GetDatum(i * 1000));
+		ws_dictionary_number(cols[c].dictionary, cols[c].code_bytes);
+	}
+	for (int i = 0; i < 20000; i++)
+	{
+		Datum		values[2] = {Int64GetDatum(i < 100 ? i % 50 * 1000 : i * 7 + 1), Int64GetDatum(i * 11 + 3)};
+		bool		isnull[2] = {false, false};
+
+		if (by_bytes)
+			(void) ws_key_prefix_bytes(&spec, values, isnull, window);
+		else
+			(void) ws_key_entry(&spec, values, isnull, i);
+	}
+	values_added = ws_dictionary_values(cols[0].dictionary);
+}
+
+static void
+check_two_columns(void)
+{
+	int			added[2];
+
+	for (by_bytes = 0; by_bytes < 2; by_bytes++)
+	{
+		if (!server_try(ask_two_columns, NULL))
+			server_die("two columns: %s", server.message);
+		added[by_bytes] = values_added;
+	}
+	CHECK(added[0] == added[1] && added[0] < 200,
+		  "where values do not come again, prefixes add as few of them as key bytes (%d, %d)", added[0], added[1]);
+}
+
 /* Bytes of 0 to 20 are the same as a copy of them, wherever it is, and not if one of them differs. */
 static void
 check_same_bytes(void)
@@ -425,5 +474,6 @@ main(void)
 	check_same_bytes();
 	check_codes();
 	check_learning();
+	check_two_columns();
 	return failures != 0;
 }
