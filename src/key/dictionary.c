@@ -43,7 +43,7 @@
 #define VALUES_CHUNK			1024	/* bytes of values that are allocated at a time */
 #define TABLE_BYTES		(sizeof(Known) + 3 * sizeof(uint32))	/* of each value that there is room for */
 
-#define MOST_REMEMBERED	128		/* bytes of a value that got the code of a gap */
+#define MOST_REMEMBERED	1024	/* bytes of a value that got the code of a gap */
 
 /* Values may be added as long as there are no more than this, or than rows that had one of them again. */
 #define ADDED_FREELY	64

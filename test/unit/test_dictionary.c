@@ -15,6 +15,7 @@
 #include <ctype.h>
 
 #define MOST_ROWS	60000
+#define MOST_ZEROS	600			/* that long strings begin with */
 
 static int	hints;				/* 0: none; 1: right (of strings: guesses, and wrong); 2: many are alike */
 static long compared;
@@ -81,16 +82,19 @@ static int	gaps,
 static Size bytes,
 			taken;
 
+static int64 long_and_new(int row);
+
 static Datum
 make(int64 value)
 {
-	char		buf[VARHDRSZ + 32];
-	int			n;
+	char		buf[VARHDRSZ + MOST_ZEROS + 32];
+	int			n = c->value == long_and_new ? MOST_ZEROS : 0;
 	char	   *copy;
 
 	if (!c->strings)
 		return Int64GetDatum(value);
-	n = snprintf(buf + VARHDRSZ, 32, "%08lld", (long long) value / 2);
+	memset(buf + VARHDRSZ, '0', n);
+	n += snprintf(buf + VARHDRSZ + n, 32, "%08lld", (long long) value / 2);
 	for (int i = 0; i < n; i++)
 		buf[VARHDRSZ + i] = buf[VARHDRSZ + i] - '0' + (value % 2 ? 'A' : 'a');
 	copy = palloc(VARHDRSZ + n);
@@ -202,6 +206,12 @@ all_new(int row)
 }
 
 static int64
+long_and_new(int row)
+{
+	return all_new(row);
+}
+
+static int64
 now_and_then(int row)
 {
 	return row % 10 == 3 ? (row * INT64CONST(48271)) % 60000 : few(row);
@@ -230,6 +240,7 @@ static const Case cases[] = {
 	{"thousands of strings in two cases", true, true, 1 << 20, 4, 8000, MOST_ROWS, thousands},
 	{"strings that ascend", true, false, 1 << 20, 4, 100, 40000, ascending},
 	{"strings that are all new", true, false, 65536, 4, 1000, 30000, all_new},
+	{"long strings that are all new", true, false, 65536, 4, 1000, 10000, long_and_new},
 };
 
 static void
