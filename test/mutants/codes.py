@@ -8,6 +8,9 @@ from faults import fault
 FILE = 'key/dictionary.c'
 fault('gap code given to a value', FILE, 'code = (i > 0 ? known(d, i - 1)->code : 0) + 1;',
       'code = (i > 0 ? known(d, i - 1)->code : 0) + 2;', 'unit:test_dictionary')
+fault('no long value of a gap is remembered', FILE,
+      '#define MOST_REMEMBERED\t1024\t/* bytes of a value that got the code of a gap */',
+      '#define MOST_REMEMBERED\t128', 'unit:test_dictionary')
 fault('no value of a gap is remembered', FILE, 'd->stranger.length = length;', 'd->stranger.length = 0;',
       'unit:test_dictionary')
 fault('values of gaps of the same length are the same', FILE,
