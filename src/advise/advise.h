@@ -46,6 +46,7 @@ typedef struct WsSortForecast
 	bool		one_pass;		/* no entry is written; of core: the same as in_memory */
 	double		runs;
 	int			passes;
+	double		merged;			/* rows that are merged before the final merge, each as often as it is */
 	double		temp;			/* bytes of temporary files, at their largest */
 	double		seconds;		/* of the sort itself, without its input */
 } WsSortForecast;

@@ -38,7 +38,7 @@
 #define HERE_TABLE_ROW		60.0
 #define HERE_PASSED_ROW		30.0	/* that a LIMIT does not ask for */
 #define HERE_ALONE_ROW		100.0	/* without helpers */
-#define HERE_MORE_PASSES	300.0	/* a row and pass */
+#define HERE_MORE_PASSES	300.0	/* a row that is merged before the final merge */
 #define HERE_MEMORY_BYTE	0.45
 #define HERE_FILE_BYTE		0.22
 #define HERE_STEP			0.7
@@ -71,6 +71,7 @@ typedef struct Levels
 	double		entries[WS_MAX_LEVELS]; /* of these */
 	double		end[WS_MAX_LEVELS]; /* bytes */
 	double		most[WS_MAX_LEVELS];
+	double		merged;			/* entries that were merged, each as often as it was */
 	int			highest;
 } Levels;
 
@@ -95,14 +96,14 @@ all_runs(const Levels *l)
 	return n;
 }
 
-/* Merges the n runs of the lowest levels into one. */
+/* Merges the n runs of the lowest levels into one, beginning with level `first`. */
 static void
-merge_lowest(Levels *l, double n)
+merge_lowest(Levels *l, int first, double n)
 {
 	double		entries = 0;
-	int			level = 0;
+	int			level = first;
 
-	for (int i = 0; i < WS_MAX_LEVELS && n > 0; i++)
+	for (int i = first; i < WS_MAX_LEVELS && n > 0; i++)
 	{
 		double		taken = Min(n, l->runs[i]);
 		double		share = l->runs[i] > 0 ? l->entries[i] * taken / l->runs[i] : 0;
@@ -116,6 +117,7 @@ merge_lowest(Levels *l, double n)
 		l->entries[i] -= share;
 	}
 	add_run(l, level + 1, entries);
+	l->merged += entries;
 	/* a file begins again when nothing in it is wanted */
 	for (int i = 0; i < WS_MAX_LEVELS; i++)
 		if (l->runs[i] == 0)
@@ -151,6 +153,7 @@ form_runs(const WsSortFacts *s, const WsBudget *b, const WsEntryBudget *e, doubl
 	if (f->runs > MOST_RUNS)
 	{
 		f->passes = (int) ceil(log(f->runs) / log(fan_in));
+		f->merged = (f->passes - 1) * s->rows;
 		f->temp += 2 * run_bytes(s->rows, e->block);
 		return;
 	}
@@ -168,7 +171,7 @@ form_runs(const WsSortFacts *s, const WsBudget *b, const WsEntryBudget *e, doubl
 		/* those in the IndexMap are written then as well */
 		if (l.runs[0] > Max(1, fan_in - 2 * pieces + 1))
 			for (int level = 0; level < WS_MAX_LEVELS && l.runs[level] > Max(1, fan_in - pieces); level++)
-				merge_lowest(&l, l.runs[level]);
+				merge_lowest(&l, level, l.runs[level]);
 	}
 	/* the last piece may stay where it is */
 	kept = left * sizeof(WsEntry) + 3 * (all_runs(&l) + pieces + 2) * e->block + b->reading;
@@ -178,12 +181,39 @@ form_runs(const WsSortFacts *s, const WsBudget *b, const WsEntryBudget *e, doubl
 		f->runs++;
 	}
 	while ((nruns = all_runs(&l)) > fan_in)
-		merge_lowest(&l, Min(fan_in, nruns - fan_in + 1));
+		merge_lowest(&l, 0, Min(fan_in, nruns - fan_in + 1));
+	f->merged = l.merged;
 	if (s->request.random_access && all_runs(&l) > 1)
-		merge_lowest(&l, all_runs(&l));
+		merge_lowest(&l, 0, all_runs(&l));
 	f->passes = l.highest + (s->request.random_access ? 0 : 1);
 	for (int i = 0; i < WS_MAX_LEVELS; i++)
 		f->temp += l.most[i];
+}
+
+/*
+ * How many of `runs` runs of rows are merged before the final merge, counting each as often as it is: of
+ * level 0 only as many as have to be, of others all (merge/passes.c).
+ */
+static double
+merged_early(double runs, double fan_in, int pieces)
+{
+	Levels		l = {.block = BLCKSZ};
+	double		most = Max(1, fan_in - pieces);
+	double		n;
+
+	for (double left = runs - 1; left >= 0; left--)
+	{
+		add_run(&l, 0, 1);
+		if (l.runs[0] <= Max(1, most - pieces + 1))
+			continue;
+		n = l.runs[0];
+		merge_lowest(&l, 0, Max(floor(n / 4) + 2, Min(floor(left * 1.05) + 2 * pieces + 2, n)));
+		for (int level = 1; level < WS_MAX_LEVELS && l.runs[level] > most; level++)
+			merge_lowest(&l, level, l.runs[level]);
+	}
+	while ((n = all_runs(&l)) > fan_in)
+		merge_lowest(&l, 0, Min(fan_in, n - fan_in + 1));
+	return l.merged;
 }
 
 /* Sets in `f` what rows that travel inside runs do. */
@@ -207,6 +237,10 @@ travel(const WsSortFacts *s, const WsBudget *b, double spooled, WsSortForecast *
 	beginning = Min(spooled, (double) s->request.allowance) / Max(s->row, 1);
 	f->runs = (beginning > 0 ? 1 : 0) + ceil(Max(0, s->rows - beginning) / a_run);
 	f->passes = Max(1, (int) ceil(log(Max(f->runs, 2.0)) / log(fan_in)));
+	if (f->runs > MOST_RUNS)
+		f->merged = (f->passes - 1) * s->rows;
+	else
+		f->merged = merged_early(f->runs, floor(fan_in), r.arenas) / f->runs * s->rows;
 	a_block = Max(a_block, 1);
 	f->temp = ceil(s->rows / a_block) *
 		(double) TYPEALIGN(WS_ROWS_UNIT, sizeof(WsRowBlock) + (Size) (a_block * (s->row + sizeof(WsEntry))));
@@ -229,9 +263,7 @@ time_here(const WsSortFacts *s, double spooled, Size memory, WsSortForecast *f)
 		row += HERE_TABLE_ROW;
 	if (!sort_helper(s, memory) && !f->in_memory)
 		row += HERE_ALONE_ROW;
-	if (f->passes > 1)
-		row += (f->passes - 1) * HERE_MORE_PASSES;
-	ns = rows * row + f->temp * HERE_FILE_BYTE;
+	ns = rows * row + f->merged * HERE_MORE_PASSES + f->temp * HERE_FILE_BYTE;
 	if (f->in_memory)
 		ns += (spooled + rows * sizeof(WsEntry)) * HERE_MEMORY_BYTE;
 	f->seconds = ns / 1e9;

@@ -4,9 +4,9 @@
  * How much a comparison costs depends on type, collation and machine: of texts under libc it is fifty times
  * that of integers.  What the sort took that was run says little of the other, or of other settings.  So the
  * first rows of the input are kept while the query is run, and sorted afterwards by both, once with
- * each setting for which the time is forecast.  Where only a part of the rows is kept, memory is that
- * part of the setting, so that there are as many runs.  What a trial took, divided by what model.c says of
- * it, is the factor for what it says of all rows.
+ * each setting for which the time is forecast.  Where only a part of the rows is kept, memory is that part of
+ * the setting, as far as it can be, so that there are as many runs.  What a trial took, divided by what
+ * model.c says of it, is the factor for what it says of all rows.
  *
  * Time: trials end after `seconds`, about: how many rows may be sorted is found with few.  EXPLAIN ANALYZE
  * times each row that goes in and comes out; so do trials.
@@ -39,7 +39,10 @@
 #define PILOT_ROWS		20000
 #define MOST_FACTOR		50.0
 #define TURNS			3		/* of a trial: with fresh pages one takes twice as long as another */
-#define LEAST_MEMORY	((Size) 64 * 1024)
+
+/* Memory of trials.  With less a row takes WiscSort more time than with the setting that it stands for. */
+#define LEAST_BY_CORE	((Size) 64 * 1024)	/* core takes no less */
+#define LEAST_HERE		((Size) 4096 * 1024)
 
 /* Of what temporary files may have (wiscsort.max_temp, temp_file_limit), the part that a trial may take. */
 #define LIMIT_SHARE		0.5
@@ -341,19 +344,16 @@ part_of(int64 bytes, double part)
 	return bytes == PG_INT64_MAX ? bytes : (int64) ((double) bytes * part);
 }
 
-/* The request for a part of the rows, with that part of `memory`: decisions are those of all rows. */
+/*
+ * The request for a part of the rows, with that part of `memory`, but LEAST_HERE if that was more: decisions
+ * are those of all rows.
+ */
 static WsRequest
 request_for(const WsRequest *r, Size memory, double part)
 {
 	WsRequest	request = *r;
 
-	request.memory = Max((Size) ((double) memory * part), LEAST_MEMORY);
-	if (memory >= WS_HELPER_MEMORY && request.memory < WS_HELPER_MEMORY)
-	{
-		request.threads.read = abs(request.threads.read);
-		request.threads.sort = abs(request.threads.sort);
-		request.threads.write = abs(request.threads.write);
-	}
+	request.memory = Max((Size) ((double) memory * part), Min(memory, LEAST_HERE));
 	request.rows *= part;
 	request.cache = part_of(r->cache, part);
 	request.allowance = part_of(r->allowance, part);
@@ -365,12 +365,15 @@ request_for(const WsRequest *r, Size memory, double part)
 	return request;
 }
 
-/* Could sorts with these `facts` write more than temporary files may have, beside `written` bytes? */
+/*
+ * Could sorts with these `facts`, of which core's has `by_core` bytes of memory, write more than temporary
+ * files may have, beside `written` bytes?
+ */
 static bool
-over_limits(const WsSortFacts *facts, double written)
+over_limits(const WsSortFacts *facts, Size by_core, double written)
 {
 	double		here = ws_forecast_here(facts, facts->request.memory).temp / 1024;
-	double		core = ws_forecast_core(facts, facts->request.memory).temp / 1024;
+	double		core = ws_forecast_core(facts, by_core).temp / 1024;
 
 	return (ws_max_temp >= 0 && here > ws_max_temp * LIMIT_SHARE) ||
 		(temp_file_limit >= 0 && Max(here, core) > (temp_file_limit - written / 1024) * LIMIT_SHARE);
@@ -416,6 +419,7 @@ try_settings(WsAdvised *a, int64 rows, int turns, Size pad)
 	for (int i = 0; i < WS_SETTINGS; i++)
 	{
 		Size		memory = (Size) ws_settings[i] * 1024;
+		Size		by_core = Max((Size) ((double) memory * part), LEAST_BY_CORE);
 		WsSortFacts sample = *facts;
 		double		here_took[TURNS] = {0};
 		double		core_took[TURNS] = {0};
@@ -423,7 +427,7 @@ try_settings(WsAdvised *a, int64 rows, int turns, Size pad)
 		sample.rows = (double) rows;
 		sample.taken *= part;
 		sample.request = request_for(&facts->request, memory, part);
-		if (over_limits(&sample, a->input->written))
+		if (over_limits(&sample, by_core, a->input->written))
 		{
 			core[i] = i > 0 ? core[i - 1] : 1;
 			here[i] = i > 0 ? here[i - 1] : 1;
@@ -434,7 +438,7 @@ try_settings(WsAdvised *a, int64 rows, int turns, Size pad)
 		{
 			MemoryContextReset(context);
 			if (!core_in_memory)
-				core_took[turn] = sort_by_core(&t, facts, (int) (sample.request.memory / 1024));
+				core_took[turn] = sort_by_core(&t, facts, (int) (by_core / 1024));
 			if (!here_in_memory)
 				here_took[turn] = sort_here(&t, &sample.request);
 			all += core_took[turn] + here_took[turn];
@@ -446,7 +450,7 @@ try_settings(WsAdvised *a, int64 rows, int turns, Size pad)
 		}
 		MemoryContextSwitchTo(old);
 		core[i] = core_in_memory ? core[i - 1] :
-			median(core_took) / ws_forecast_core(&sample, sample.request.memory).seconds;
+			median(core_took) / ws_forecast_core(&sample, by_core).seconds;
 		here[i] = here_in_memory ? here[i - 1] :
 			median(here_took) / ws_forecast_here(&sample, sample.request.memory).seconds;
 		core_in_memory = ws_forecast_core(facts, memory).in_memory;

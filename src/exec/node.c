@@ -103,6 +103,8 @@ begin_sort(CustomScanState *node, EState *estate, int eflags)
 		compile_no_deforming(estate, node->ss.ss_currentRelation);
 	/* The input is read once, forward. */
 	outerPlanState(node) = ExecInitNode(outerPlan(cscan), estate, eflags & ~access);
+	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
+		ws_note_keys(state);
 	if (WS_SLOTS_TRUST_NOT_NULL)
 		(void) read_nulls(outerPlanState(node), NULL);
 
@@ -357,7 +359,6 @@ sort_input(WsSortState *state)
 	state->request->bound = NULL;
 	state->prefetched = 0;
 	state->request->wanted = rows_wanted(state);
-	ws_note_keys(state);
 	ws_track_begin(state->track, state->request);
 	state->figures = state->request->watch->figures;
 	MemoryContextSwitchTo(old);

@@ -4,8 +4,9 @@
  * wiscsort.log_min_temp has what EXPLAIN (ANALYZE, VERBOSE) would show of a sort logged when that has ended,
  * in one line.  wiscsort.max_temp ends a sort by an error that names its keys.  Both deparse them as EXPLAIN
  * does, which reads catalogs: only in a transaction that goes on, and in the backend.  For the log that is
- * done when the sort begins, and kept.  A function that a key calls may be dropped while a cursor is open,
- * and then its end, perhaps within COMMIT, would raise an error after all rows had been returned.
+ * done when the query begins, and kept.  A function that a key calls, or a table that the plan does not read,
+ * may be dropped while a cursor is open, and then its first row, or its end, perhaps within COMMIT, would
+ * raise an error.
  *
  * Memory bound: that of the text.
  *-------------------------------------------------------------------------
@@ -87,7 +88,7 @@ keys_of(WsSortState *state, bool prefix)
 	return ws_sort_keys(state, context, prefix || ws_several_relations(estate->es_plannedstmt->rtable));
 }
 
-/* Notes the keys of a sort that begins, if it may be logged, for as long as the query lives. */
+/* Notes the keys of a sort whose query begins, if it may be logged, for as long as the query lives. */
 void
 ws_note_keys(WsSortState *state)
 {

@@ -20,8 +20,8 @@
  *-------------------------------------------------------------------------
  */
 #include "key/learning.h"
+#include "key/text.h"
 
-#include "access/detoast.h"
 #include "common/hashfn.h"
 #include "miscadmin.h"
 

@@ -467,11 +467,12 @@ ws_inet_network_bytes(uint8 family, uint8 bits)
 }
 
 extern void ws_unexpected_null(void);
-extern struct varlena *ws_value_beginning(Datum value, Size n);
 extern ws_uint128 ws_value_bits(const WsKeyColumn *col, Datum value);
 extern Size ws_value_bytes(const WsKeyColumn *col, Datum value, Size n, uint8 *out);
 extern Size ws_key_bytes(const WsKeySpec *spec, const Datum *values, const bool *isnull, Size skip,
 						 Size n, uint8 *out);
+extern Size ws_key_guessed_bytes(const WsKeySpec *spec, const Datum *values, const bool *isnull, Size skip,
+								 Size n, uint8 *out);
 extern Size ws_key_certain_bytes(const WsKeySpec *spec, const Datum *values, const bool *isnull, Size skip,
 								 Size n, uint8 *out);
 extern Size ws_key_told_bytes(const WsKeySpec *spec, const Datum *values, const bool *isnull, Size skip,

@@ -283,9 +283,27 @@ put_numeric(Window *w, const uint8 *value, Size n, uint8 invert)
 	w->pos += ws_numeric_bytes(value, n, invert, from, wanted, w->out + (w->pos + from - w->skip));
 }
 
+/* What is asked for of a key. */
+typedef enum Asked
+{
+	GUESSED_BYTES,
+	VERIFIED_BYTES,				/* without those of transform.c; guesses of letters are verified */
+	CERTAIN_BYTES,				/* and without those of letters that are a guess */
+	TOLD_BYTES,					/* and with codes only of values whose order bytes do not tell wholly */
+	NO_LENGTH					/* with all guesses, but how long the key is may remain unknown */
+} Asked;
+
+/* May bytes of a guess at a column's order, at their place, be among those that are asked for? */
+static inline bool
+may_guess(const Window *w, const WsKeyColumn *col, Asked asked)
+{
+	return col->encoding != WS_ENC_TRANSFORMED ||
+		(w->pos <= WS_LAST_GUESS && (asked == GUESSED_BYTES || asked == NO_LENGTH));
+}
+
 /* Appends the code of a value, or that of a gap and, if asked, the value's hint.  Is it a code of its own? */
 static bool
-put_code(Window *w, const WsKeyColumn *col, Datum value, bool hinted)
+put_code(Window *w, const WsKeyColumn *col, Datum value, Asked asked)
 {
 	uint32		code = ws_dictionary_code(col->dictionary, value);
 	WsHint		hint;
@@ -294,8 +312,7 @@ put_code(Window *w, const WsKeyColumn *col, Datum value, bool hinted)
 		put_byte(w, (uint8) (code >> (i * 8)));
 	if (ws_code_is_exact(code))
 		return true;
-	if (!hinted || col->encoding == WS_ENC_NONE ||
-		(col->encoding == WS_ENC_TRANSFORMED && w->pos > WS_LAST_GUESS))
+	if (asked == TOLD_BYTES || col->encoding == WS_ENC_NONE || !may_guess(w, col, asked))
 		return false;
 	hint = ws_dictionary_hint(col->dictionary);
 	if (col->alphabet != NULL)
@@ -317,23 +334,7 @@ without_blanks(const uint8 *bytes, Size n)
 	return n;
 }
 
-/*
- * A value of variable length, of which nobody will look at more than n bytes: if it is stored elsewhere, or
- * compressed, a copy that may have only so many of them.
- */
-struct varlena *
-ws_value_beginning(Datum value, Size n)
-{
-	struct varlena *v = (struct varlena *) DatumGetPointer(value);
-
-	if (likely(!VARATT_IS_EXTERNAL(v) && !VARATT_IS_COMPRESSED(v)))
-		return v;
-	if (toast_raw_datum_size(value) - VARHDRSZ > n)
-		return PG_DETOAST_DATUM_SLICE(value, 0, (int32) n);
-	return PG_DETOAST_DATUM_PACKED(value);
-}
-
-/* The same, as much of it as there is room for in the window, and a byte more, which says that it goes on. */
+/* A value of variable length: what the window has room for, and a byte more, which says that it goes on. */
 static struct varlena *
 value_in_window(const Window *w, const WsKeyColumn *col, Datum value)
 {
@@ -462,15 +463,6 @@ begin_with_text(Window *w, const WsKeySpec *spec, const Datum *values, const boo
 	return true;
 }
 
-/* What is asked for of a key. */
-typedef enum Asked
-{
-	ALL_BYTES,
-	CERTAIN_BYTES,				/* without those of letters that are a guess */
-	TOLD_BYTES,					/* and with codes only of values whose order bytes do not tell wholly */
-	NO_LENGTH					/* all bytes, but how long the key is may remain unknown */
-} Asked;
-
 /*
  * What ws_key_bytes does, for the columns from number `from` on, in a window that stands where they begin.
  * Where no length is asked for, nobody looks at values behind the last byte: it is only said that there are
@@ -509,7 +501,7 @@ key_bytes(Window *w, const WsKeySpec *spec, int from, const Datum *values, const
 			break;
 		if (col->dictionary != NULL)
 		{
-			if (put_code(w, col, values[att], asked != TOLD_BYTES))
+			if (put_code(w, col, values[att], asked))
 				continue;
 			return WS_KEY_UNBOUNDED;
 		}
@@ -526,7 +518,7 @@ key_bytes(Window *w, const WsKeySpec *spec, int from, const Datum *values, const
 			return WS_KEY_UNBOUNDED;
 		if (col->encoding == WS_ENC_TRANSFORMED)
 		{
-			if (w->pos <= WS_LAST_GUESS)
+			if (may_guess(w, col, asked))
 				put_guess(w, col, values[att], 0);
 		}
 		else if (col->encoding != WS_ENC_NONE)
@@ -546,12 +538,20 @@ key_bytes(Window *w, const WsKeySpec *spec, int from, const Datum *values, const
 Size
 ws_key_bytes(const WsKeySpec *spec, const Datum *values, const bool *isnull, Size skip, Size n, uint8 *out)
 {
-	return key_bytes(&(Window) {out, skip, skip + n, 0}, spec, 0, values, isnull, ALL_BYTES);
+	return key_bytes(&(Window) {out, skip, skip + n, 0}, spec, 0, values, isnull, VERIFIED_BYTES);
+}
+
+/* The same with a guess at the order of such a value (transform.c), where a prefix would have it. */
+Size
+ws_key_guessed_bytes(const WsKeySpec *spec, const Datum *values, const bool *isnull, Size skip, Size n,
+					 uint8 *out)
+{
+	return key_bytes(&(Window) {out, skip, skip + n, 0}, spec, 0, values, isnull, GUESSED_BYTES);
 }
 
 /*
- * The same without bytes of letters that are a guess (letters.c): zero, and as if they reached a value whose
- * order bytes do not tell.
+ * What ws_key_bytes does, without bytes of letters that are a guess (letters.c): zero, and as if they reached
+ * a value whose order bytes do not tell.
  */
 Size
 ws_key_certain_bytes(const WsKeySpec *spec, const Datum *values, const bool *isnull, Size skip, Size n,

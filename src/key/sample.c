@@ -180,7 +180,7 @@ sample_keys(const WsLearning *l, Size *found, Size *bytes)
 
 		CHECK_FOR_INTERRUPTS();
 		l->rows->fetch(l->rows->store, ws_entry_pointer(l->sample[i]), slot);
-		(void) ws_key_bytes(l->spec, slot->values, slot->isnull, 0, WS_BEGINNING, key);
+		(void) ws_key_guessed_bytes(l->spec, slot->values, slot->isnull, 0, WS_BEGINNING, key);
 		length = without_zeros(key, length);
 		keys[(*found)++] = (WsKeyBytes) {memcpy(pool + used, key, length), length, 0};
 		used += length;

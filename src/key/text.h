@@ -12,6 +12,8 @@
 
 #include "key/key.h"
 
+#include "access/detoast.h"
+
 typedef struct WsIcu WsIcu;
 typedef struct WsLetterFacts WsLetterFacts;
 
@@ -22,6 +24,22 @@ extern bool ws_abbreviates_otherwise(Oid sortop, Oid collation);
 /* ---- lower.c: text whose case does not count ---- */
 extern struct varlena *ws_lowered(Datum value);
 extern void ws_lower_sort_support(SortSupport ssup);
+
+/*
+ * A value of variable length, of which nobody will look at more than n bytes: if it is stored elsewhere, or
+ * compressed, a copy that may have only so many of them.
+ */
+static inline struct varlena *
+ws_value_beginning(Datum value, Size n)
+{
+	struct varlena *v = (struct varlena *) DatumGetPointer(value);
+
+	if (likely(!VARATT_IS_EXTERNAL(v) && !VARATT_IS_COMPRESSED(v)))
+		return v;
+	if (toast_raw_datum_size(value) - VARHDRSZ > n)
+		return PG_DETOAST_DATUM_SLICE(value, 0, (int32) n);
+	return PG_DETOAST_DATUM_PACKED(value);
+}
 
 /* A column's text as its order is told by: not toasted, and in lower case if it is compared so. */
 static inline struct varlena *

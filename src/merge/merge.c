@@ -48,11 +48,11 @@ static const WsStreamOps merge_ops;
 #define PREFETCHED_ROWS		((Size) 16)
 
 /*
- * Makes *tied that of the row of an entry: key bytes from `reach` on, or columns if that is 0.  Reads the row
- * if it is not.
+ * Makes *tied that of the row of an entry: key bytes from `reach` on, if `guesses` with what a guess makes of
+ * a value, or columns if `reach` is 0.  Reads the row if it is not.
  */
 static void
-make_tied(WsMerge *merge, WsTied *tied, WsEntry entry, Size reach)
+make_tied(WsMerge *merge, WsTied *tied, WsEntry entry, Size reach, bool guesses)
 {
 	uint64		pointer = ws_entry_pointer(entry);
 
@@ -69,7 +69,7 @@ make_tied(WsMerge *merge, WsTied *tied, WsEntry entry, Size reach)
 	merge->ties_lately = merge->rows->keep != NULL ? 2 * TIES_LATELY :
 		Min(merge->ties_lately + TIES_WORTH, 2 * TIES_LATELY);
 	if (reach > 0)
-		tied->complete = (merge->wipes ? ws_key_certain_bytes : ws_key_bytes)
+		tied->complete = (guesses ? ws_key_guessed_bytes : merge->wipes ? ws_key_certain_bytes : ws_key_bytes)
 			(merge->spec, tied->slot->values, tied->slot->isnull, reach, WS_TIED_BYTES, tied->window) <=
 			reach + WS_TIED_BYTES;
 	tied->pointer = pointer;
@@ -97,8 +97,8 @@ compare_tied(WsMerge *merge, const WsTold *told, WsEntry a, WsTied *x, WsEntry b
 	bool		bytes = (told->what == WS_TOLD_IN_PART && told->reach > 0) || guesses;
 	int			cmp = 0;
 
-	make_tied(merge, x, a, bytes ? told->reach : 0);
-	make_tied(merge, y, b, bytes ? told->reach : 0);
+	make_tied(merge, x, a, bytes ? told->reach : 0, guesses);
+	make_tied(merge, y, b, bytes ? told->reach : 0, guesses);
 	if (bytes)
 		cmp = memcmp(x->window, y->window, WS_TIED_BYTES);
 	if (cmp == 0 && !(bytes && x->complete))

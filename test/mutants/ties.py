@@ -9,6 +9,10 @@ FILE = 'index/digit.c'
 fault('strangers taken for others', FILE, 'cmp = memcmp(bytes, shared->bytes, shared->n);', 'cmp = 0;',
       'unit:test_ties')
 fault('greater strangers in front', FILE, 'else if (cmp < 0)', 'else if (cmp != 0)', 'unit:test_ties')
+fault('guesses behind bytes that prefixes do not tell', 'key/normalize.c', '(w->pos <= WS_LAST_GUESS && (asked == GUESSED_BYTES || asked == NO_LENGTH));',
+      '(w->pos <= WS_LAST_GUESS && asked != TOLD_BYTES);', 't:eager')
+fault('guesses behind such bytes in merges', 'merge/merge.c', 'tied->complete = (guesses ? ws_key_guessed_bytes : merge->wipes ? ws_key_certain_bytes : ws_key_bytes)',
+      'tied->complete = (true ? ws_key_guessed_bytes : merge->wipes ? ws_key_certain_bytes : ws_key_bytes)', 't:eager')
 FILE = 'index/windows.c'
 fault('keys that go on taken for equal', FILE, 'w->goes_on[i] = length > d->reach + WS_WINDOW;',
       'w->goes_on[i] = false;', 'sql:multi')
