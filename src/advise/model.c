@@ -192,10 +192,11 @@ form_runs(const WsSortFacts *s, const WsBudget *b, const WsEntryBudget *e, doubl
 
 /*
  * How many of `runs` runs of rows are merged before the final merge, counting each as often as it is: of
- * level 0 only as many as have to be, of others all (merge/passes.c).
+ * level 0 only as many as have to be, the oldest of them, of others all (merge/passes.c).  The first one is
+ * as long as `first` others.
  */
 static double
-merged_early(double runs, double fan_in, int pieces)
+merged_early(double runs, double first, double fan_in, int pieces)
 {
 	Levels		l = {.block = BLCKSZ};
 	double		most = Max(1, fan_in - pieces);
@@ -204,10 +205,14 @@ merged_early(double runs, double fan_in, int pieces)
 	for (double left = runs - 1; left >= 0; left--)
 	{
 		add_run(&l, 0, 1);
-		if (l.runs[0] <= Max(1, most - pieces + 1))
+		/* the last ones are in memory when the input ends */
+		if (l.runs[0] <= Max(1, most - pieces + 1) || left < pieces)
 			continue;
 		n = l.runs[0];
 		merge_lowest(&l, 0, Max(floor(n / 4) + 2, Min(floor(left * 1.05) + 2 * pieces + 2, n)));
+		l.merged += first - 1;
+		l.entries[1] += first - 1;
+		first = 1;
 		for (int level = 1; level < WS_MAX_LEVELS && l.runs[level] > most; level++)
 			merge_lowest(&l, level, l.runs[level]);
 	}
@@ -240,7 +245,14 @@ travel(const WsSortFacts *s, const WsBudget *b, double spooled, WsSortForecast *
 	if (f->runs > MOST_RUNS)
 		f->merged = (f->passes - 1) * s->rows;
 	else
-		f->merged = merged_early(f->runs, floor(fan_in), r.arenas) / f->runs * s->rows;
+	{
+		double		first = Max(1, beginning / a_run);
+		double		merged = merged_early(f->runs, first, floor(fan_in), r.arenas);
+
+		f->merged = merged / (f->runs - 1 + first) * s->rows;
+	}
+	if (f->merged > 0)
+		f->passes = Max(f->passes, 2);
 	a_block = Max(a_block, 1);
 	f->temp = ceil(s->rows / a_block) *
 		(double) TYPEALIGN(WS_ROWS_UNIT, sizeof(WsRowBlock) + (Size) (a_block * (s->row + sizeof(WsEntry))));

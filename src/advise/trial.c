@@ -12,7 +12,7 @@
  * times each row that goes in and comes out; so do trials.
  *
  * Memory: rows are kept in a tuplestore, with work_mem, of SAMPLE_BYTES at most; a trial takes its setting's
- * part, in a context of its own.  Temporary files of both.
+ * part, or LEAST_HERE, in a context of its own.  Temporary files of both.
  * Errors: those of comparing the values, and of files.
  *-------------------------------------------------------------------------
  */
@@ -40,8 +40,8 @@
 #define MOST_FACTOR		50.0
 #define TURNS			3		/* of a trial: with fresh pages one takes twice as long as another */
 
-/* Memory of trials.  With less a row takes WiscSort more time than with the setting that it stands for. */
-#define LEAST_BY_CORE	((Size) 64 * 1024)	/* core takes no less */
+/* Memory of trials.  With less than LEAST_HERE a row takes WiscSort more time than with a setting above it. */
+#define LEAST_SCALED	((Size) 64 * 1024)
 #define LEAST_HERE		((Size) 4096 * 1024)
 
 /* Of what temporary files may have (wiscsort.max_temp, temp_file_limit), the part that a trial may take. */
@@ -419,7 +419,7 @@ try_settings(WsAdvised *a, int64 rows, int turns, Size pad)
 	for (int i = 0; i < WS_SETTINGS; i++)
 	{
 		Size		memory = (Size) ws_settings[i] * 1024;
-		Size		by_core = Max((Size) ((double) memory * part), LEAST_BY_CORE);
+		Size		scaled = Max((Size) ((double) memory * part), LEAST_SCALED);
 		WsSortFacts sample = *facts;
 		double		here_took[TURNS] = {0};
 		double		core_took[TURNS] = {0};
@@ -427,7 +427,10 @@ try_settings(WsAdvised *a, int64 rows, int turns, Size pad)
 		sample.rows = (double) rows;
 		sample.taken *= part;
 		sample.request = request_for(&facts->request, memory, part);
-		if (over_limits(&sample, by_core, a->input->written))
+		if (ws_forecast_here(&sample, sample.request.memory).in_memory &&
+			!ws_forecast_here(facts, memory).in_memory)
+			sample.request.memory = scaled;
+		if (over_limits(&sample, scaled, a->input->written))
 		{
 			core[i] = i > 0 ? core[i - 1] : 1;
 			here[i] = i > 0 ? here[i - 1] : 1;
@@ -438,7 +441,7 @@ try_settings(WsAdvised *a, int64 rows, int turns, Size pad)
 		{
 			MemoryContextReset(context);
 			if (!core_in_memory)
-				core_took[turn] = sort_by_core(&t, facts, (int) (by_core / 1024));
+				core_took[turn] = sort_by_core(&t, facts, (int) (scaled / 1024));
 			if (!here_in_memory)
 				here_took[turn] = sort_here(&t, &sample.request);
 			all += core_took[turn] + here_took[turn];
@@ -450,7 +453,7 @@ try_settings(WsAdvised *a, int64 rows, int turns, Size pad)
 		}
 		MemoryContextSwitchTo(old);
 		core[i] = core_in_memory ? core[i - 1] :
-			median(core_took) / ws_forecast_core(&sample, by_core).seconds;
+			median(core_took) / ws_forecast_core(&sample, scaled).seconds;
 		here[i] = here_in_memory ? here[i - 1] :
 			median(here_took) / ws_forecast_here(&sample, sample.request.memory).seconds;
 		core_in_memory = ws_forecast_core(facts, memory).in_memory;

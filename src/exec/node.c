@@ -359,6 +359,7 @@ sort_input(WsSortState *state)
 	state->request->bound = NULL;
 	state->prefetched = 0;
 	state->request->wanted = rows_wanted(state);
+	ws_note_keys(state);
 	ws_track_begin(state->track, state->request);
 	state->figures = state->request->watch->figures;
 	MemoryContextSwitchTo(old);

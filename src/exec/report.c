@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  * report.c - what is said of a sort outside EXPLAIN: in an error, and in the server's log.
  *
- * wiscsort.log_min_temp has what EXPLAIN (ANALYZE, VERBOSE) would show of a sort logged when that has ended,
- * in one line.  wiscsort.max_temp ends a sort by an error that names its keys.  Both deparse them as EXPLAIN
- * does, which reads catalogs: only in a transaction that goes on, and in the backend.  For the log that is
- * done when the query begins, and kept.  A function that a key calls, or a table that the plan does not read,
- * may be dropped while a cursor is open, and then its first row, or its end, perhaps within COMMIT, would
- * raise an error.
+ * wiscsort.log_min_temp has what EXPLAIN (ANALYZE, VERBOSE) would show of a sort logged when that has
+ * ended, in one line.  wiscsort.max_temp ends a sort by an error that names its keys.  Both deparse them as
+ * EXPLAIN does, which reads catalogs: only in a transaction that goes on, and in the backend.  For the log
+ * that is done when the query begins, if it can be, and kept.  A function that a key calls, or a table that
+ * the plan does not read, may be dropped while a cursor is open, and then its first row, or its end,
+ * perhaps within COMMIT, would raise an error.
  *
  * Memory bound: that of the text.
  *-------------------------------------------------------------------------
@@ -52,7 +52,7 @@ names_of(EState *estate)
 	return names;
 }
 
-/* Adds the unions to `unions` whose work tables are read below a node. */
+/* Adds the unions to `unions` whose work tables are read below a node.  True if one is yet to begin. */
 static bool
 add_unions(PlanState *node, List **unions)
 {
@@ -61,8 +61,9 @@ add_unions(PlanState *node, List **unions)
 		int			param = ((WorkTableScan *) node->plan)->wtParam;
 		Pointer		found = DatumGetPointer(node->state->es_param_exec_vals[param].value);
 
-		if (found != NULL)
-			*unions = lappend(*unions, castNode(RecursiveUnionState, (Node *) found)->ps.plan);
+		if (found == NULL)
+			return true;
+		*unions = lappend(*unions, castNode(RecursiveUnionState, (Node *) found)->ps.plan);
 	}
 	return planstate_tree_walker(node, add_unions, unions);
 }
@@ -88,16 +89,20 @@ keys_of(WsSortState *state, bool prefix)
 	return ws_sort_keys(state, context, prefix || ws_several_relations(estate->es_plannedstmt->rtable));
 }
 
-/* Notes the keys of a sort whose query begins, if it may be logged, for as long as the query lives. */
+/*
+ * Notes the keys of a sort that may be logged, for as long as the query lives: when that begins, or else when
+ * the sort does, as the setting may come later, and the recursion that a query is a step of.
+ */
 void
 ws_note_keys(WsSortState *state)
 {
 	MemoryContext context;
 	MemoryContext old;
+	List	   *unions = NIL;
 	List	   *keys;
 	ListCell   *lc;
 
-	if (ws_log_min_temp < 0 || state->keys != NIL)
+	if (ws_log_min_temp < 0 || state->keys != NIL || add_unions(outerPlanState(&state->css), &unions))
 		return;
 	context = AllocSetContextCreate(CurrentMemoryContext, "WiscSort keys", ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(context);
