@@ -40,7 +40,7 @@
 #define MOST_FACTOR		50.0
 #define TURNS			3		/* of a trial: with fresh pages one takes twice as long as another */
 
-/* Memory of trials.  With less than LEAST_HERE a row takes WiscSort more time than with a setting above it. */
+/* Memory of trials.  With less than LEAST_HERE a row takes WiscSort longer than with a setting above that. */
 #define LEAST_SCALED	((Size) 64 * 1024)
 #define LEAST_HERE		((Size) 4096 * 1024)
 
