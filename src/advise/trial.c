@@ -345,15 +345,21 @@ part_of(int64 bytes, double part)
 }
 
 /*
- * The request for a part of the rows, with that part of `memory`, but LEAST_HERE if that was more: decisions
- * are those of all rows.
+ * The request for a part of the rows, with `taken` bytes of memory in the place of `memory`: decisions are
+ * those of all rows.
  */
 static WsRequest
-request_for(const WsRequest *r, Size memory, double part)
+request_for(const WsRequest *r, Size memory, Size taken, double part)
 {
 	WsRequest	request = *r;
 
-	request.memory = Max((Size) ((double) memory * part), Min(memory, LEAST_HERE));
+	request.memory = taken;
+	if (memory >= WS_HELPER_MEMORY && taken < WS_HELPER_MEMORY)
+	{
+		request.threads.read = abs(request.threads.read);
+		request.threads.sort = abs(request.threads.sort);
+		request.threads.write = abs(request.threads.write);
+	}
 	request.rows *= part;
 	request.cache = part_of(r->cache, part);
 	request.allowance = part_of(r->allowance, part);
@@ -426,10 +432,11 @@ try_settings(WsAdvised *a, int64 rows, int turns, Size pad)
 
 		sample.rows = (double) rows;
 		sample.taken *= part;
-		sample.request = request_for(&facts->request, memory, part);
+		sample.request = request_for(&facts->request, memory, Max(scaled, Min(memory, LEAST_HERE)), part);
+		/* not if that would keep off the disk what the setting does not */
 		if (ws_forecast_here(&sample, sample.request.memory).in_memory &&
 			!ws_forecast_here(facts, memory).in_memory)
-			sample.request.memory = scaled;
+			sample.request = request_for(&facts->request, memory, scaled, part);
 		if (over_limits(&sample, scaled, a->input->written))
 		{
 			core[i] = i > 0 ? core[i - 1] : 1;
