@@ -20,7 +20,8 @@ def fault(name, file, old, new, tests='', reason=None):
 
 fault('codes of values that cannot be compared', 'key/keyspec.c',
       'return proc >= FirstNormalObjectId && category != TYPCATEGORY_STRING;', 'return false;', 'sql:errors')
-fault('work tables without their union', 'exec/report.c', 'if (found != NULL)', 'if (false)', 't:stat/max_temp')
+fault('work tables without their union', 'exec/report.c',
+      '*unions = lappend(*unions, castNode(RecursiveUnionState, (Node *) found)->ps.plan);', '{}', 't:stat/max_temp')
 
 # --- key/fixed.h: each encoding of fixed width --------------------------------
 
