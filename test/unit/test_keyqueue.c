@@ -260,7 +260,7 @@ check_keys(void)
 		keys = (Keys) {i & 1 ? WS_ENC_TEXT : WS_ENC_LETTERS, (i & 2) != 0, (i & 4) != 0, (i & 8) != 0};
 		fake_ignores = keys.strange;
 		make_rows();
-		CHECK(server_try(queue_keys, NULL) && wrong == 0 && other_cuts == 0 && by_helper > ROWS_IN_ALL / 16,
+		CHECK(server_try(queue_keys, NULL) && wrong == 0 && other_cuts == 0 && by_helper > ROWS_IN_ALL / 4,
 			  "prefixes of %s%s%s%s: %ld by the helper, %ld wrong", i & 1 ? "bytes" : "copies",
 			  keys.descending ? ", descending" : "", keys.strange ? ", strange" : "", keys.packed ? ", packed" : "",
 			  by_helper, wrong);
@@ -278,7 +278,7 @@ main(void)
 	for (int i = 0; i < lengthof(text_jobs); i++)
 	{
 		text_job = text_jobs[i];
-		CHECK(server_try(queue_texts, NULL) && wrong == 0 && made > TEXTS_IN_ALL / 16 && server_left() == NULL,
+		CHECK(server_try(queue_texts, NULL) && wrong == 0 && made > TEXTS_IN_ALL / 4 && server_left() == NULL,
 			  "texts of %zu, %zu and %zu bytes, %d spins a key: %ld keys by the helper, %ld wrong", text_job.lengths[0],
 			  text_job.lengths[1], text_job.lengths[2], text_job.spins, made, wrong);
 		/* the last blocks may be made twice */
