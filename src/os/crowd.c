@@ -16,7 +16,9 @@
 
 #define MS			UINT64CONST(1000000)	/* ns */
 #define WATCH		(20 * MS)	/* between two looks at the run queues */
+#ifndef REST_NS
 #define REST_NS		(200 * MS)
+#endif
 #define MUCH(ns)	((ns) / 5 * 2)	/* waiting in that time is reason for a rest */
 
 /* Time by a clock that only goes forward, in ns. */

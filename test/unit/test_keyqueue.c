@@ -10,6 +10,7 @@
  */
 #define ICU_OF_ITS_OWN
 #define MANY_CODES	1
+#define REST_NS		0			/* on a busy machine, too, the helper is at work */
 
 #include "sorting.c"
 
@@ -54,6 +55,20 @@ ws_icu_failed(void)
 	ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR), errmsg("no key")));
 }
 
+/* Until the helper has done the block that is to be filled next, for ten seconds at most. */
+static void
+wait_for_helper(WsKeyQueue *q)
+{
+	for (int i = 0; i < 100000 && q->helper != NULL; i++)
+	{
+		const WsChore *next = &q->blocks[(q->current + 1) % BLOCKS].chore;
+
+		if (ws_chore_is_idle(next) || ws_chore_is_done(next))
+			break;
+		usleep(100);
+	}
+}
+
 /* The entry of text number i. */
 static WsEntry
 with_key(const WsKeyColumn *column, int i)
@@ -94,9 +109,9 @@ queue_texts(void *arg)
 		else
 		{
 			entries[i] = with_key(&column, i);
-			/* the input takes its time, so that the helper can do all that it has */
+			/* the input takes its time, so that the helper can do what it has */
 			if (state >> 50 & 1)
-				usleep(100);
+				wait_for_helper(q);
 		}
 	}
 	ws_keyqueue_finish(q);
@@ -232,7 +247,7 @@ queue_keys(void *arg)
 			{
 				entries[i] = ws_key_entry(&spec[0], row_values[i], row_nulls[i], i);
 				if (i % 64 == 0)
-					usleep(100);
+					wait_for_helper(q);
 			}
 		/* the last of them are in the queue */
 		spec[0].cut = false;
