@@ -140,14 +140,20 @@ ws_reading(const char *text, void (*work) (void *arg), void *arg)
 	}
 }
 
-/* Makes a plan ready: to be run and counted, if `run`, else to be looked at.  The caller ends it. */
+/*
+ * Makes a plan ready: to be run and counted, if `run`, else to be looked at.  The caller ends it.  What is
+ * not run is no execution, as which other libraries' hooks would count and log it.
+ */
 QueryDesc *
 ws_query_begin(PlannedStmt *stmt, const char *text, bool run)
 {
 	QueryDesc  *desc = CreateQueryDesc(stmt, text, GetActiveSnapshot(), InvalidSnapshot, None_Receiver,
 									   NULL, NULL, run ? INSTRUMENT_TIMER : 0);
 
-	ExecutorStart(desc, run ? 0 : EXEC_FLAG_EXPLAIN_ONLY);
+	if (run)
+		ExecutorStart(desc, 0);
+	else
+		standard_ExecutorStart(desc, EXEC_FLAG_EXPLAIN_ONLY);
 	return desc;
 }
 
@@ -155,7 +161,10 @@ ws_query_begin(PlannedStmt *stmt, const char *text, bool run)
 void
 ws_query_end(QueryDesc *desc)
 {
-	ExecutorEnd(desc);
+	if (desc->estate->es_top_eflags & EXEC_FLAG_EXPLAIN_ONLY)
+		standard_ExecutorEnd(desc);
+	else
+		ExecutorEnd(desc);
 	FreeQueryDesc(desc);
 }
 

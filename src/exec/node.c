@@ -315,6 +315,7 @@ sort_many(WsSortState *state)
 	{
 		for (int64 i = 0; i < ws_few_rows(state->few); i++)
 			ws_sort_put(sort, ws_few_row(state->few, i));
+		sort->sorter->dropped = (uint64) (figures->rows_in - ws_few_rows(state->few));
 		ws_few_end(state->few);
 	}
 	while ((slot = ws_input_next(&input)) != NULL)

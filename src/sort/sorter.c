@@ -403,7 +403,7 @@ ws_sorter_stats(const WsSorter *sorter, WsSortStats *stats)
 	if (sorter->bound != NULL)
 	{
 		stats->wanted = sorter->bound->rows;
-		stats->passed = sorter->bound->passed;
+		stats->passed = sorter->bound->passed + sorter->dropped;
 	}
 	stats->memory = sorter->account.peak;
 	stats->disk = ws_fileset_bytes(sorter->files);

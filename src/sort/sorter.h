@@ -42,6 +42,7 @@ typedef struct WsSorter
 	WsStore    *store;
 	WsFormation *formation;
 	WsBound    *bound;			/* NULL: all rows are asked for */
+	uint64		dropped;		/* rows of the input that are not asked for and did not come here */
 	WsPasses   *passes;
 	Size		entry_bytes;	/* of memory, for each entry */
 	Size		keys_room;		/* of the map: below it there is nothing to do for a row but its entry */

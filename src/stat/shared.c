@@ -8,8 +8,8 @@
  *
  * The table has chains by hash.  Who counts has the lock shared, and the row's spinlock; who makes a row has
  * it exclusively.  When the table is full, the sixteenth of the queries' rows that was counted longest ago is
- * added to rows of the same database and role without a query; and if all rows are such, one row has the
- * rest: so that no count is lost.
+ * added to rows of the same database and role without a query; and if nearly all rows are such, the sixteenth
+ * of them to the first row, which has neither: so that no count is lost.
  *
  * A backend's slots are its own: nobody else writes there, and it needs no lock.
  *
@@ -252,6 +252,7 @@ make_row(WsShared *s, const WsStatKey *key)
 	row->next = *bucket;
 	*bucket = i;
 	memset(row->counts, 0, sizeof(row->counts));
+	row->last = 0;
 	return row;
 }
 
@@ -277,50 +278,66 @@ older_first(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Makes room: adds the oldest of the queries' rows to those without a query. */
-static void
-fold(WsShared *s)
+/* The numbers of the rows of queries, or of all but the first, the oldest first; returns how many. */
+static int
+rows_by_age(WsShared *s, bool all, int numbers[WS_STAT_ROWS])
 {
-	static int	queries[WS_STAT_ROWS];
 	int			n = 0;
 
 	for (int b = 0; b < WS_STAT_BUCKETS; b++)
 		for (int i = s->buckets[b]; i >= 0; i = s->rows[i].next)
-			if (s->rows[i].key.query != 0)
-				queries[n++] = i;
-	qsort(queries, n, sizeof(int), older_first);
-	for (int j = 0; j < n / FOLDED_SHARE + 1 && j < n; j++)
-	{
-		WsStatRow  *row = &s->rows[queries[j]];
-		WsStatKey	key = row->key;
-		int64		counts[WS_COUNTS];
-		WsStatRow  *heir;
+			if (all || s->rows[i].key.query != 0)
+				numbers[n++] = i;
+	qsort(numbers, n, sizeof(int), older_first);
+	return n;
+}
 
-		memcpy(counts, row->counts, sizeof(counts));
-		free_row(s, queries[j]);
+/* Gives up a row: adds it to that without a query, or if it is one, to the first. */
+static void
+fold_row(WsShared *s, int i)
+{
+	WsStatRow	old = s->rows[i];
+	WsStatKey	key = old.key;
+	WsStatRow  *heir = &s->rows[0];
+
+	free_row(s, i);
+	if (key.query != 0)
+	{
 		key.query = 0;
 		heir = ws_stat_find(s, &key);
 		if (heir == NULL)
 			heir = make_row(s, &key);
-		ws_counts_add(heir->counts, counts);
 	}
+	ws_counts_add(heir->counts, old.counts);
+	heir->last = Max(heir->last, old.last);
 }
 
-/* The row of a key, which is made if need be; the first one if there is no room.  The lock is exclusive. */
+/* Makes room: gives up the oldest of the queries' rows, or of all where these are few. */
+static void
+fold(WsShared *s)
+{
+	static int	numbers[WS_STAT_ROWS];
+	int			n = rows_by_age(s, false, numbers);
+
+	if (n < WS_STAT_ROWS / FOLDED_SHARE)
+		n = rows_by_age(s, true, numbers);
+	for (int i = 0; i < n / FOLDED_SHARE + 1; i++)
+		fold_row(s, numbers[i]);
+}
+
+/* The row of a key, which is made if need be.  The lock is exclusive. */
 static WsStatRow *
 find_or_make(WsShared *s, const WsStatKey *key)
 {
 	WsStatRow  *row = ws_stat_find(s, key);
 
-	if (row == NULL && s->free < 0)
+	/* rows of queries may only become such without: those of all are more than that */
+	while (row == NULL && s->free < 0)
 	{
 		fold(s);
-		/* which may have made it */
 		row = ws_stat_find(s, key);
 	}
-	if (row == NULL)
-		row = make_row(s, key);
-	return row != NULL ? row : &s->rows[0];
+	return row != NULL ? row : make_row(s, key);
 }
 
 /* Adds to the counts of a key. */

@@ -18,6 +18,7 @@
 #include <math.h>
 #include <sys/resource.h>
 
+#include "access/xact.h"
 #include "guc.h"
 #include "lib/ilist.h"
 #include "miscadmin.h"
@@ -46,6 +47,8 @@ struct WsTrack
 	WsStatKey	key;
 	int			node;
 	double		foreseen;		/* nanoseconds a row from the end of the input on */
+	TimestampTz statement;		/* of the client's, that asked for the first row */
+	bool		suspended;		/* another one asked for the last: a cursor's rows wait for the client */
 	TimestampTz drained;		/* the last row was asked for; 0: not yet */
 	bool		open;			/* the node has not ended */
 	bool		sorting;		/* a sort has begun, and has not ended */
@@ -245,6 +248,8 @@ ws_track_stage(WsTrack *t, WsStage stage)
 	t->stage = stage;
 	t->since = now;
 	t->watch.figures->stage = stage;
+	if (stage == WS_STAGE_OUTPUT)
+		t->statement = GetCurrentStatementStartTimestamp();
 	/* a system call, which small sorts do without */
 	if (stage == WS_STAGE_SORT &&
 		(t->watch.disk_peak > 0 || (t->table && t->watch.figures->rows_in >= WS_LOOK_ROWS)))
@@ -258,6 +263,7 @@ ws_track_drained(WsTrack *t)
 	if (t->drained != 0)
 		return;
 	t->drained = GetCurrentTimestamp();
+	t->suspended = t->statement != GetCurrentStatementStartTimestamp();
 	if (t->device >= 0)
 		t->device_end = blocks_read();
 }
@@ -270,7 +276,8 @@ count_foreseen(WsTrack *t, double rows)
 	double		taken = (double) (t->spent[WS_STAGE_SORT] + t->drained - t->since);
 	double		log_ratio;
 
-	if (t->stage != WS_STAGE_OUTPUT || t->drained == 0 || foreseen < LEAST_FORESEEN || taken <= 0)
+	if (t->stage != WS_STAGE_OUTPUT || t->drained == 0 || t->suspended || foreseen < LEAST_FORESEEN ||
+		taken <= 0)
 		return;
 	log_ratio = log2(taken / foreseen);
 	t->counts[WS_FORESEEN]++;

@@ -4,11 +4,14 @@ from faults import fault
 
 
 FILE = 'stat/shared.c'
-fault('counts of a row that was folded', FILE, 'ws_counts_add(heir->counts, counts);', '{}', 't:stat')
-fault('the first row is not counted in', FILE, 'ws_counts_add(counts, s->rows[0].counts);', '{}',
-      reason='only with more databases and roles than there are rows')
+fault('counts of a row that was folded', FILE, 'ws_counts_add(heir->counts, old.counts);', '{}', 't:stat')
+fault('the first row is not counted in', FILE, 'ws_counts_add(counts, s->rows[0].counts);', '{}', 't:counts')
+fault('queries are given up for the row of all', FILE, 'if (key.query != 0)', 'if (false)', 't:stat')
+fault('the newest rows are given up', FILE, 'return (x > y) - (x < y);', 'return (x < y) - (x > y);', 't:counts')
 fault('a slot that is taken is free', FILE, 'if (my_slots(s, i)->pid == 0)', 'if (i >= 0)', 't:stat')
 FILE = 'stat/track.c'
+fault('rows that wait for the client say how long others take', FILE,
+      't->suspended = t->statement != GetCurrentStatementStartTimestamp();', '{}', 't:progress')
 fault('aborted sorts are not told', FILE, 't->counts[WS_ABORTED]++;', '{}', 't:stat')
 fault('a sort that fails in a function runs on until ROLLBACK', FILE, 'if (!commits)', 'if (false)',
       't:transactions')

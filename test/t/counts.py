@@ -7,7 +7,7 @@ import threading
 import time
 
 import common
-from common import check, equal, healthy, rows, session, value
+from common import check, equal, healthy, rows, session, skip, value
 
 
 def seldom():
@@ -112,5 +112,45 @@ def devices():
         healthy(cluster, 'devices')
 
 
+def many_roles():
+    """More roles than there is room for, all without query identifiers: those that sorted longest ago share a row,
+    and a query has its own again."""
+    if common.options.core:
+        return skip('roles', "PostgreSQL's own sort has no statistics")
+    with common.server(preload=False, shared_preload_libraries='wiscsort', compute_query_id='off') as cluster:
+        common.core(cluster).execute('CREATE EXTENSION wiscsort')
+        cur, other = session(cluster, work_mem='64kB'), common.core(cluster)
+        cur.execute('CREATE TABLE s AS SELECT i FROM generate_series(1, 50) i; GRANT SELECT ON s TO PUBLIC')
+        most = value(cur, 'SELECT max_rows FROM wiscsort.stat_info')
+        value(cur, 'SELECT wiscsort.stat_reset()')
+        count = most + 150
+        cur.execute("""DO $$ BEGIN
+            FOR n IN 1 .. %d LOOP
+                EXECUTE 'CREATE ROLE r' || n;
+                EXECUTE 'SET LOCAL ROLE r' || n;
+                EXECUTE 'SELECT count(*) FROM (SELECT i FROM s ORDER BY i OFFSET 0) s';
+                RESET ROLE;
+            END LOOP; END $$""" % count)
+        found = rows(other, 'SELECT count(*), sum(sorts), max(sorts) FILTER (WHERE userid IS NULL),'
+                          " count(*) FILTER (WHERE usename LIKE 'r%') FROM wiscsort.stat WHERE sorts > 0")[0]
+        given_up = value(cur, 'SELECT rows_given_up FROM wiscsort.stat_info')
+        equal((found[1], found[2], found[3] + found[2], given_up), (count, given_up, count, given_up),
+              'the oldest share a row, and none is lost')
+        check(0 < given_up < 300 and found[0] <= most + 1, 'others have their own', (found, given_up))
+        cur.execute('SET compute_query_id = on')
+        for n in range(count - 1, count + 1):
+            cur.execute('SET ROLE r%d' % n)
+            rows(cur, 'SELECT i FROM s ORDER BY i')
+            cur.execute('RESET ROLE')
+        equal(rows(other, "SELECT usename, query_id IS NOT NULL, sorts FROM wiscsort.stat WHERE usename IN ('r%d', 'r%d')"
+                        ' ORDER BY 1, 2' % (count - 1, count)),
+              [('r%d' % n, own, 1) for n in range(count - 1, count + 1) for own in (False, True)], 'a query has its own row')
+        equal(value(other, 'SELECT sum(sorts)::int FROM wiscsort.advise_workload()'), count + 2, 'advice is of all')
+        # advice of so many rows is sorted on disk itself
+        left = value(other, 'SELECT sum(left_to_core)::int FROM wiscsort.stat')
+        equal(value(other, 'SELECT wiscsort.stat_reset()'), count + 2 + left, 'and so is what is forgotten')
+        healthy(cluster, 'many_roles')
+
+
 if __name__ == '__main__':
-    common.run([seldom, progress, devices])
+    common.run([seldom, progress, devices, many_roles])

@@ -50,13 +50,15 @@ def tables(cur):
     cur.execute('ANALYZE t')
 
 
-def logged(cluster, since, query):
-    """The plan that auto_explain has logged of a query since that place of the log, as an object; None if none."""
+def all_logged(cluster, since):
+    """The plans that auto_explain has logged since that place of the log, as objects."""
     for found in re.finditer(r'duration: [\d.]+ ms  plan:\n((?:\t.*\n)+)', cluster.log()[since:]):
-        plan = json.loads(re.sub('^\t', '', found.group(1), flags=re.M))
-        if query in plan['Query Text']:
-            return plan
-    return None
+        yield json.loads(re.sub('^\t', '', found.group(1), flags=re.M))
+
+
+def logged(cluster, since, query):
+    """That of a query; None if there is none."""
+    return next((plan for plan in all_logged(cluster, since) if query in plan['Query Text']), None)
 
 
 def nodes(plan):
@@ -96,6 +98,13 @@ def every_order():
                 equal([[f for f in NODE if f not in n] for n in sorts], [[]], '%s: with the node and its fields' % name)
                 equal([(n['IndexMap Entries'], n['Sort Method']) for n in sorts], [(20000, 'wiscsort merge-pass')],
                       name + ': as they were')
+            for call, executed in (("why('%s')", 0), ("advise('%s')", 0), ("advise('%s', true)", 1)):
+                since = len(cluster.log())
+                cur.execute('SELECT pg_stat_statements_reset()')
+                rows(cur, 'SELECT * FROM wiscsort.' + call % BY_KEY)
+                counted = rows(cur, "SELECT coalesce(sum(calls), 0)::int FROM pg_stat_statements WHERE query = '%s'" % BY_KEY)
+                plans = [plan for plan in all_logged(cluster, since) if plan['Query Text'] == BY_KEY]
+                equal((counted, len(plans)), ([(executed,)], executed), '%s: executions of %s' % (name, call))
         check(not cluster.crashed(), 'no crash', cluster.log()[-3000:])
 
 

@@ -52,5 +52,35 @@ def outer():
         healthy(cluster, 'progress')
 
 
+def waits(cur, other):
+    """How long the rows of a sort are expected to be on their way out when 100 have been fetched by a cursor; the
+    others are fetched later."""
+    cur.execute('BEGIN; DECLARE c NO SCROLL CURSOR FOR SELECT * FROM t ORDER BY k')
+    cur.execute('FETCH 100 FROM c')
+    behind = value(other, 'SELECT extract(epoch FROM estimated_end - began) - input_seconds - sort_seconds'
+                   ' FROM wiscsort.progress')
+    time.sleep(2)
+    cur.execute('MOVE ALL FROM c')
+    cur.execute('COMMIT')
+    return float(behind)
+
+
+def cursor():
+    """That a client does not ask for more rows for a while says nothing of the next sort."""
+    if common.options.core:
+        return skip('progress', "PostgreSQL's own sort has none")
+    with common.server(preload=False, shared_preload_libraries='wiscsort', jit='off', compute_query_id='on',
+                       max_parallel_workers_per_gather='0') as cluster:
+        cur, other = common.session(cluster, work_mem='64MB'), common.session(cluster)
+        cur.execute('CREATE EXTENSION IF NOT EXISTS wiscsort')
+        cur.execute("CREATE TABLE t AS SELECT i, hashint8(i) AS k, repeat('x', 60) AS pad"
+                    ' FROM generate_series(1, 400000) i')
+        cur.execute('ANALYZE t')
+        first = waits(cur, other)
+        second = waits(cur, other)
+        check(0.02 < first < 1 and second < 3 * first, "a cursor's rows that wait for the client", (first, second))
+        healthy(cluster, 'cursor')
+
+
 if __name__ == '__main__':
-    common.run([outer])
+    common.run([outer, cursor])
