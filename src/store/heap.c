@@ -6,7 +6,7 @@
  * random block a row.  The window takes the next W pointers instead, sorts
  * them by block, visits each block once for all its rows in the window, copies
  * those, and hands them out in output order.  (The offset queue of WiscSort's
- * RECORD read; W follows from work_mem, and grows as the sorted IndexMap is used up.)
+ * RECORD read; W follows from work_mem, and grows as the sorted IndexMap is used up, as far as that pays.)
  *
  * A TID that the query's snapshot has seen keeps naming the same row until the
  * query ends: whoever deleted or updated the row did so too late for VACUUM or
@@ -39,6 +39,7 @@
 #define REST_ROWS		4096	/* pointers taken at a time that nobody fetches */
 #define REMEMBERED_SHARE	32	/* 1 / that of the memory, at most, says where blocks are */
 #define MOST_DEVIATION	0.12	/* of a window's average row that room is left for */
+#define VISIT_BYTES		600.0	/* of memory that is new: they take as long as the visit of a block */
 
 /* Of a row, beside the arena: its place and its pointer. */
 #define PLACE			sizeof(uint32)
@@ -98,6 +99,7 @@ ws_heap_create(const WsStoreContext *context, const WsHeapTable *table, WsStream
 
 	h->request = request;
 	h->rel = rel;
+	h->table = table;
 	h->direct = table->direct;
 	h->source = ws_heap_order_create(context, stream, Min(most / POINTER, MAX_ROWS));
 	h->region = ws_region_create(context->account, (Size) Min(expected, (double) most), Max(most, 64 * 1024));
@@ -181,6 +183,23 @@ affordable(const WsHeap *h, Size rows)
 	beside = Max(beside, h->source->region->committed);
 	rows = Min(rows, Min((h->memory - spare(h->memory)) / row, beside / POINTER));
 	return Max(1, Min(rows, h->source->region->limit / POINTER));
+}
+
+/*
+ * Rows beyond which a window is not to grow.  In windows of w rows, all n rows of b blocks take n * b / w
+ * visits; and a window takes new memory, which the system has to make.  With rows of s bytes both are least
+ * together where w * w is VISIT_BYTES * n * b / s.  Blocks on a device are not to be visited so often.
+ */
+static Size
+worthwhile(const WsHeap *h)
+{
+	double		visits = (double) h->source->stream->count * ws_heap_table_visited(h->table);
+	double		most = sqrt(VISIT_BYTES * visits / (double) (POINTER + PLACE + row_bytes(h)));
+
+	if ((double) ws_batch_after(h->batch, MAX_ROWS) <= most || h->direct == NULL || h->table->visits.untold ||
+		ws_heap_table_absent(h->table) > 0)
+		return MAX_ROWS;
+	return Min(MAX_ROWS, Max((Size) most, TEAM_ROWS));
 }
 
 /* Divides the window's memory for h->rows rows. */
@@ -270,7 +289,7 @@ fill(WsHeap *h)
 		h->waited_us += INSTR_TIME_GET_MICROSEC(end);
 	}
 	measure(h);
-	h->batch = ws_batch_after(h->batch, MAX_ROWS);
+	h->batch = ws_batch_after(h->batch, worthwhile(h));
 	h->stats.window_rows = Max(h->stats.window_rows, h->rows);
 	if (h->rows < wanted)
 		ws_heap_stop(h);		/* that was all */

@@ -241,6 +241,7 @@ typedef struct WsHeap
 {
 	const WsRequest *request;
 	Relation	rel;
+	const WsHeapTable *table;
 	WsHeapOrder *source;
 	Size		memory;			/* bytes, for all of the window */
 	Size		least;			/* of them, from the beginning */

@@ -198,6 +198,12 @@ def figures():
         check('one-pass' in top['Sort Method'] and top['Window Rows'] * 60 > (1900 - 100000 * 16 / 1024) * 1024 * 2,
               'the window grows while entries are used up', top)
         check(top['Memory'] <= 1900 * 1.1, 'within work_mem', top)
+        cur = session(cluster, work_mem='64MB')
+        top = nodes(cur, 'SELECT * FROM narrow ORDER BY k')
+        check(10000 < top['Window Rows'] < 40000 and top['Memory'] < 5000, 'no further than pays', top)
+        cur.execute('SET wiscsort.direct_read = off')
+        top = nodes(cur, 'SELECT * FROM narrow ORDER BY k')
+        check(top['Window Rows'] > 60000, 'where blocks may have to come from a device it grows on', top)
         cur = session(cluster, work_mem='1MB')
         top = nodes(cur, 'SELECT * FROM narrow ORDER BY k')
         check(top['Blocks Direct'] > top['Blocks Buffered'], 'blocks come from the files', top)
