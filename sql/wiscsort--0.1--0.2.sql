@@ -137,7 +137,7 @@ CREATE VIEW wiscsort.stat_info AS
 	SELECT i.stats_since, i.rows_given_up, i.max_rows FROM wiscsort.stat_info_row() i;
 
 COMMENT ON VIEW wiscsort.stat_info IS
-	'since when wiscsort.stat counts, and how many rows of queries it has had to give up';
+	'since when wiscsort.stat counts, and how many of its rows had to be given up';
 
 CREATE FUNCTION wiscsort.progress_rows(
 	OUT database oid, OUT role oid, OUT query_id bigint, OUT pid int, OUT leader_pid int, OUT node int,

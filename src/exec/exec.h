@@ -32,7 +32,7 @@ extern TupleTableSlot *ws_input_next(WsInput *input);
 /* ---- share.c, foresee.c: for wiscsort.progress; whether a scan sweeps the page cache ---- */
 extern double ws_share_read(PlanState *node, int64 rows);
 extern double ws_share_each(PlanState *node);
-extern double ws_share_done(PlanState *node, double share_read);
+extern double ws_share_done(PlanState *node, double share_read, int *batch, int *batches);
 extern double ws_bytes_scanned(PlanState *node);
 struct WsSortState;
 extern double ws_foresee_output(const struct WsSortState *state);

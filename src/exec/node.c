@@ -202,11 +202,22 @@ is_time(WsFigures *figures, TimestampTz *looked)
 static void
 look(WsSortState *state, int64 memory, TimestampTz now)
 {
-	state->figures->memory = memory;
-	state->figures->share_read = ws_share_read(outerPlanState(state), state->figures->rows_in);
-	state->figures->rows_each = ws_share_each(outerPlanState(state));
-	state->figures->share_done = ws_share_done(outerPlanState(state), state->figures->share_read);
-	state->figures->looked_at = now;
+	WsFigures  *f = state->figures;
+	int			batch;
+	int			batches;
+
+	f->memory = memory;
+	f->share_read = ws_share_read(outerPlanState(state), f->rows_in);
+	f->rows_each = ws_share_each(outerPlanState(state));
+	f->share_done = ws_share_done(outerPlanState(state), f->share_read, &batch, &batches);
+	f->batch = batch;
+	f->batches = batches;
+	if (batch > 0 && f->turned_at == 0)
+	{
+		f->turned = batch;
+		f->turned_at = now;
+	}
+	f->looked_at = now;
 }
 
 /* The few rows that are kept have been sorted, of all that the input had. */

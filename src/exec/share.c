@@ -8,8 +8,8 @@
  *
  * Reads a few fields of the nodes on the way down; takes no memory, and raises nothing.
  *
- * Refused (the share is unknown): index and bitmap scans, functions, LIMIT, core's sorts, hash joins in
- * several batches, table access methods other than heap.
+ * Refused (the share is unknown): index and bitmap scans, functions, LIMIT, core's sorts, parallel hash joins
+ * in several batches, table access methods other than heap.
  *-------------------------------------------------------------------------
  */
 #include "exec/exec.h"
@@ -132,9 +132,24 @@ is_batched(const PlanState *node)
 	return table != NULL && table->nbatch > 1;
 }
 
+/* The share of the rows of such a join: of each row of the outer side that has been read, one batch's. */
+static double
+of_batches(PlanState *join)
+{
+	HashJoinTable table = ((const HashJoinState *) join)->hj_HashTable;
+	double		read;
+
+	if (table->parallel_state != NULL)
+		return UNKNOWN;
+	if (table->curbatch > 0)
+		return (table->curbatch + 0.5) / table->nbatch;
+	read = ws_share_read(driver_of(join), -1);
+	return read < 0 ? UNKNOWN : read / table->nbatch;
+}
+
 /*
- * The share of its work that a node has done, from 0 to 1, or less than 0: who knows.  It has returned so
- * many rows; -1: that is not known.
+ * The share of its rows that a node has returned, from 0 to 1, or less than 0: who knows.  That is so many
+ * rows; -1: that is not known.
  */
 double
 ws_share_read(PlanState *node, int64 rows)
@@ -159,8 +174,10 @@ ws_share_read(PlanState *node, int64 rows)
 			break;
 		case T_HashJoinState:
 			/* nothing is known before there is a table */
-			if (((HashJoinState *) node)->hj_HashTable == NULL || is_batched(node))
+			if (((HashJoinState *) node)->hj_HashTable == NULL)
 				return UNKNOWN;
+			if (is_batched(node))
+				return of_batches(node);
 			break;
 		case T_CustomScanState:
 			if (strcmp(((CustomScanState *) node)->methods->CustomName, "WiscSort") == 0)
@@ -198,21 +215,24 @@ ws_share_each(PlanState *node)
 
 /*
  * The share of the time that a node's rows take which has passed, or less than 0: who knows.  That is what it
- * has read, `share_read`, if that is known.  Of a hash join in batches, which may be below nodes that pass on
- * its rows, it is half when the outer side has been read, and the other batches are alike.
+ * has read, `share_read`, if that is known.  Of a hash join in batches that drives it, it is half when the
+ * outer side has been read, and the other batches are alike; *batch is set to the number of the present one,
+ * from 0, and *batches to how many there are, or 0 where there is no such join.
  */
 double
-ws_share_done(PlanState *node, double share_read)
+ws_share_done(PlanState *node, double share_read, int *batch, int *batches)
 {
 	HashJoinTable table;
 	double		read;
 
+	*batch = *batches = 0;
 	while (node != NULL && !is_batched(node))
-		node = IsA(node, SubqueryScanState) || IsA(node, ResultState) || IsA(node, WindowAggState) ||
-			IsA(node, ProjectSetState) ? driver_of(node) : NULL;
+		node = driver_of(node);
 	if (node == NULL)
 		return share_read;
 	table = ((HashJoinState *) node)->hj_HashTable;
+	*batch = table->curbatch;
+	*batches = table->nbatch;
 	if (table->curbatch > 0)
 		return 0.5 + 0.5 * table->curbatch / table->nbatch;
 	read = ws_share_read(driver_of(node), -1);

@@ -29,11 +29,15 @@ typedef struct WsFigures
 	int64		memory;			/* bytes, as of a moment ago */
 	double		share_read;		/* of the input, at the same moment; 0 or less: who knows */
 	double		share_done;		/* of what it takes to read it; the same */
+	int64		turned_at;		/* a hash join came to its second batch, a TimestampTz; 0: it has not */
 	double		rows_each;		/* ws_share_each() of the input, at the same moment */
 	int64		looked_at;		/* that moment, a TimestampTz; 0: there was none */
 	int32		stage;			/* WsStage */
 	int32		pass;			/* the merge pass that is being made, from 1; 0: none */
 	int32		passes;			/* of so many, as it looks now */
+	int32		batches;		/* of a hash join that the input comes from; 0: there is none in batches */
+	int32		batch;			/* the present one, from 0 */
+	int32		turned;			/* the one to which it came then */
 } WsFigures;
 
 typedef struct WsWatch

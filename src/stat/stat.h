@@ -28,7 +28,7 @@
 #define ws_need_bytes(class)	((int64) (4 + (class) % 4) * 16 * 1024 << (class) / 4)
 
 /* One more whenever the shared memory, or a count, changes: builds that differ are not to share it. */
-#define WS_STAT_LAYOUT	6
+#define WS_STAT_LAYOUT	7
 
 /*
  * The figures that are not counted one by one are those of the moment after so many rows; or after so many

@@ -51,6 +51,9 @@
 #define SILENT			20.0
 #define SCAN_ALONE		0.4
 
+/* Of the batches of a hash join, the share whose time is guessed, beside those that have been seen. */
+#define GUESSED			0.125
+
 /* A share of the output that is 1/TRUST says how long all of it takes. */
 #define FURTHEST		1e17	/* microseconds from now on in which a sort may end */
 #define TRUST			5
@@ -151,7 +154,7 @@ wiscsort_stat_reset(PG_FUNCTION_ARGS)
 PG_FUNCTION_INFO_V1(wiscsort_stat_info);
 PGDLLEXPORT Datum wiscsort_stat_info(PG_FUNCTION_ARGS);
 
-/* wiscsort.stat_info_row() returns since when sorts are counted, and how many queries' rows were given up. */
+/* wiscsort.stat_info_row() returns since when sorts are counted, and how many rows were given up. */
 Datum
 wiscsort_stat_info(PG_FUNCTION_ARGS)
 {
@@ -215,9 +218,12 @@ off_by(WsShared *shared, const WsStatKey *key)
 	if (row != NULL)
 		add_counts(row, counts);
 	if (counts[WS_FORESEEN] == 0)
+	{
+		add_counts(&shared->rows[0], counts);
 		for (int b = 0; b < WS_STAT_BUCKETS; b++)
 			for (int i = shared->buckets[b]; i >= 0; i = shared->rows[i].next)
 				add_counts(&shared->rows[i], counts);
+	}
 	LWLockRelease(&shared->lock);
 	if (counts[WS_FORESEEN] == 0)
 		return 1;
@@ -236,7 +242,7 @@ has_thinned(const WsSlot *slot, TimestampTz now, double *silent)
 
 	*silent = (double) (now - f->looked_at);
 	return f->looked_at > 0 && f->share_read >= LEAST_SHARE && f->share_read < 1 && f->pass == 0 &&
-		f->rows_each <= 1 &&
+		f->rows_each <= 1 && f->batches == 0 &&
 		*silent > SILENCE + SILENT * WS_LOOK_ROWS * (double) (f->looked_at - slot->first_row) /
 		(double) f->rows_in;
 }
@@ -250,7 +256,8 @@ rows_expected(const WsSlot *slot, TimestampTz now)
 
 	if (f->stage != WS_STAGE_INPUT || has_thinned(slot, now, &silent))
 		return (double) f->rows_in;
-	if (f->share_read >= LEAST_SHARE)
+	/* of what a hash join in batches has read, the rows of one batch have come */
+	if (f->batches > 0 ? f->share_done >= LEAST_SHARE && f->share_read > 0 : f->share_read >= LEAST_SHARE)
 	{
 		double		told = (double) f->rows_in / Min(f->share_read, 1);
 		double		least = Max(slot->expected, (double) f->rows_in);
@@ -273,6 +280,26 @@ left_of_pass(const WsFigures *f, TimestampTz now)
 	if (f->pass == 0 || f->merged == 0 || f->merged > f->to_merge)
 		return 0;
 	return (double) (now - f->pass_began) * ((double) f->to_merge / (double) f->merged - 1);
+}
+
+/*
+ * In so many microseconds a hash join in batches is going to end, which began `spent` ago.  Its other batches
+ * may take longer than reading its outer side, or less: the sort takes in most rows meanwhile.  Each takes as
+ * long as those that have ended; a share of all counts among these, as if all took as long as what was
+ * before.
+ */
+static double
+left_of_batches(const WsFigures *f, double spent)
+{
+	double		ended = f->batch - f->turned + 0.5;
+	double		guessed = GUESSED * f->batches;
+	double		others = f->turned_at > 0 ? (double) (f->looked_at - f->turned_at) : 0;
+	double		each;
+
+	if (f->turned_at == 0)
+		return spent * Max(0, 1 - f->share_done) / f->share_done;
+	each = (others + GUESSED * Max(0, spent - others)) / (ended + guessed);
+	return each * Max(0, f->batches - f->batch - 0.5);
 }
 
 /* Of so many rows, how many somebody is going to ask for. */
@@ -325,8 +352,8 @@ left_of(WsShared *shared, const WsSlot *slot, double in_stage, TimestampTz now)
 	/* rows to come are merged, too: as long for each as those that came */
 	before = (double) (slot->first_row - slot->stage_began);
 	pass = left_of_pass(f, now);
-	if (f->share_read < LEAST_SHARE && f->share_done >= LEAST_SHARE)
-		return (in_stage - before + pass) * (1 / Min(f->share_done, 1) - 1) + pass + behind;
+	if (f->batches > 0 && f->share_done >= LEAST_SHARE)
+		return left_of_batches(f, in_stage - before + pass) + pass + behind;
 	return (in_stage - before + pass) * (rows / (double) f->rows_in - 1) + pass + behind;
 }
 

@@ -188,7 +188,8 @@ affordable(const WsHeap *h, Size rows)
 /*
  * Rows beyond which a window is not to grow.  In windows of w rows, all n rows of b blocks take n * b / w
  * visits; and a window takes new memory, which the system has to make.  With rows of s bytes both are least
- * together where w * w is VISIT_BYTES * n * b / s.  Blocks on a device are not to be visited so often.
+ * together where w * w is VISIT_BYTES * n * b / s.  Blocks on a device are not to be visited so often, nor
+ * those of rows that somebody goes back to.
  */
 static Size
 worthwhile(const WsHeap *h)
@@ -196,7 +197,8 @@ worthwhile(const WsHeap *h)
 	double		visits = (double) h->source->stream->count * ws_heap_table_visited(h->table);
 	double		most = sqrt(VISIT_BYTES * visits / (double) (POINTER + PLACE + row_bytes(h)));
 
-	if ((double) ws_batch_after(h->batch, MAX_ROWS) <= most || h->direct == NULL || h->table->visits.untold ||
+	if ((double) affordable(h, ws_batch_after(h->batch, MAX_ROWS)) <= most || h->request->random_access ||
+		h->direct == NULL || ws_direct_persistent(h->direct) || h->table->visits.untold ||
 		ws_heap_table_absent(h->table) > 0)
 		return MAX_ROWS;
 	return Min(MAX_ROWS, Max((Size) most, TEAM_ROWS));

@@ -9,6 +9,15 @@ fault('the first row is not counted in', FILE, 'ws_counts_add(counts, s->rows[0]
 fault('queries are given up for the row of all', FILE, 'if (key.query != 0)', 'if (false)', 't:stat')
 fault('the newest rows are given up', FILE, 'return (x > y) - (x < y);', 'return (x < y) - (x > y);', 't:counts')
 fault('a slot that is taken is free', FILE, 'if (my_slots(s, i)->pid == 0)', 'if (i >= 0)', 't:stat')
+FILE = 'store/heap.c'
+fault('windows grow as long as there is memory', FILE, 'return Min(MAX_ROWS, Max((Size) most, TEAM_ROWS));',
+      'return MAX_ROWS;', 't:heap')
+FILE = 'exec/node.c'
+fault('rows that were dropped before are not counted', FILE,
+      'sort->sorter->dropped = (uint64) (figures->rows_in - ws_few_rows(state->few));', '{}', 't:few')
+FILE = 'advise/query.c'
+fault('a plan that is looked at is an execution', FILE, 'standard_ExecutorStart(desc, EXEC_FLAG_EXPLAIN_ONLY);',
+      'ExecutorStart(desc, EXEC_FLAG_EXPLAIN_ONLY);', 't:monitoring')
 FILE = 'stat/track.c'
 fault('rows that wait for the client say how long others take', FILE,
       't->suspended = t->statement != GetCurrentStatementStartTimestamp();', '{}', 't:progress')
