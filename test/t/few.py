@@ -244,17 +244,17 @@ def wider():
                 plan = explain(cur, 'EXECUTE w(%d)' % limit, ', ANALYZE, TIMING OFF')
                 check(('few rows' in plan) == found, '%s: %d rows are few: %s' % (store, limit, found), plan)
         # those that come last are among the first, and wide: by then others have been dropped
-        core.execute("CREATE TABLE v AS SELECT i, -i AS k, ''::text AS pad FROM generate_series(1, 3000) i; ANALYZE v;"
+        core.execute("CREATE TABLE v AS SELECT i, -i AS k, ''::text AS pad FROM generate_series(1, 9000) i; ANALYZE v;"
                      " ALTER TABLE v ALTER pad SET STORAGE PLAIN, SET (autovacuum_enabled = off);"
-                     " UPDATE v SET pad = repeat(md5(i::text), CASE WHEN i > 2000 THEN 30 ELSE 0 END)")
+                     " UPDATE v SET pad = repeat(md5(i::text), CASE WHEN i > 8000 THEN 30 ELSE 0 END)")
         for store in ('heap', 'spool'):
             cur = session(cluster, **{'wiscsort.debug_few': FEW, 'wiscsort.record_store': store, 'work_mem': '64kB'})
-            cur.execute('PREPARE v(int8) AS SELECT * FROM v ORDER BY k LIMIT $1')
-            equal(rows(cur, 'EXECUTE v(200)'), rows(core, 'SELECT * FROM v ORDER BY k LIMIT 200'), store + ': wide ones last')
+            cur.execute('PREPARE v(int8) AS SELECT * FROM v ORDER BY k, i LIMIT $1')
+            equal(rows(cur, 'EXECUTE v(200)'), rows(core, 'SELECT * FROM v ORDER BY k, i LIMIT 200'), store + ': wide ones last')
             plan = explain(cur, 'EXECUTE v(200)', ', ANALYZE, TIMING OFF')
             entries, passed = (int((re.findall(field + r': (\d+)', plan) or [0])[0])
                                for field in ('IndexMap Entries', 'Rows Passed Over'))
-            check('few rows' not in plan and entries + passed == 3000 and passed > 1500,
+            check('few rows' not in plan and entries + passed == 9000 and passed > 7000,
                   store + ': each row is counted, those too that were dropped before', plan)
         healthy(cluster, 'wider')
 
