@@ -212,6 +212,10 @@ look(WsSortState *state, int64 memory, TimestampTz now)
 	f->share_done = ws_share_done(outerPlanState(state), f->share_read, &batch, &batches);
 	f->batch = batch;
 	f->batches = batches;
+	/* known while the first batch is joined */
+	f->uneven |= batches > 0 && batch == 0 && f->share_read < 0 && f->share_done >= 0;
+	if (f->uneven)
+		f->share_read = -1;
 	if (batch > 0 && f->turned_at == 0)
 	{
 		f->turned = batch;

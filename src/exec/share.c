@@ -132,14 +132,26 @@ is_batched(const PlanState *node)
 	return table != NULL && table->nbatch > 1;
 }
 
-/* The share of the rows of such a join: of each row of the outer side that has been read, one batch's. */
+/* Is there one that drives a node, below others of this process or not? */
+static bool
+is_driven_by_batches(PlanState *node)
+{
+	while (node != NULL && !is_batched(node))
+		node = driver_of(node);
+	return node != NULL;
+}
+
+/*
+ * The share of the rows of such a join: of what has been read of the outer side, one batch's rows.  Not if
+ * frequent values are joined at once, whatever their batch is, or workers share the batches.
+ */
 static double
 of_batches(PlanState *join)
 {
 	HashJoinTable table = ((const HashJoinState *) join)->hj_HashTable;
 	double		read;
 
-	if (table->parallel_state != NULL)
+	if (table->parallel_state != NULL || table->skewEnabled)
 		return UNKNOWN;
 	if (table->curbatch > 0)
 		return (table->curbatch + 0.5) / table->nbatch;
@@ -178,6 +190,11 @@ ws_share_read(PlanState *node, int64 rows)
 				return UNKNOWN;
 			if (is_batched(node))
 				return of_batches(node);
+			break;
+		case T_GatherState:
+			/* each process has batches of its own */
+			if (is_driven_by_batches(outerPlanState(node)))
+				return UNKNOWN;
 			break;
 		case T_CustomScanState:
 			if (strcmp(((CustomScanState *) node)->methods->CustomName, "WiscSort") == 0)
@@ -227,10 +244,12 @@ ws_share_done(PlanState *node, double share_read, int *batch, int *batches)
 
 	*batch = *batches = 0;
 	while (node != NULL && !is_batched(node))
-		node = driver_of(node);
+		node = IsA(node, GatherState) ? NULL : driver_of(node);
 	if (node == NULL)
 		return share_read;
 	table = ((HashJoinState *) node)->hj_HashTable;
+	if (table->parallel_state != NULL)
+		return UNKNOWN;
 	*batch = table->curbatch;
 	*batches = table->nbatch;
 	if (table->curbatch > 0)

@@ -38,6 +38,7 @@ typedef struct WsFigures
 	int32		batches;		/* of a hash join that the input comes from; 0: there is none in batches */
 	int32		batch;			/* the present one, from 0 */
 	int32		turned;			/* the one to which it came then */
+	int32		uneven;			/* batches do not have the same number of rows */
 } WsFigures;
 
 typedef struct WsWatch

@@ -291,9 +291,9 @@ left_of_pass(const WsFigures *f, TimestampTz now)
 static double
 left_of_batches(const WsFigures *f, double spent)
 {
-	double		ended = f->batch - f->turned + 0.5;
+	double		ended = Max(0, f->batch - f->turned) + 0.5;
 	double		guessed = GUESSED * f->batches;
-	double		others = f->turned_at > 0 ? (double) (f->looked_at - f->turned_at) : 0;
+	double		others = f->turned_at > 0 ? (double) Max(f->looked_at - f->turned_at, 0) : 0;
 	double		each;
 
 	if (f->turned_at == 0)

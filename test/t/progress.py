@@ -103,7 +103,7 @@ def batches():
         outcome = []
         thread = threading.Thread(target=lambda: outcome.append(error(cur, BATCHES % 240000)[0]))
         thread.start()
-        for _ in range(600):
+        for _ in range(3000):
             if rows(other, "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"):
                 break
             time.sleep(0.02)
