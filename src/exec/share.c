@@ -8,8 +8,9 @@
  *
  * Reads a few fields of the nodes on the way down; takes no memory, and raises nothing.
  *
- * Refused (the share is unknown): index and bitmap scans, functions, LIMIT, core's sorts, parallel hash joins
- * in several batches, table access methods other than heap.
+ * Refused (the share is unknown): index and bitmap scans, functions, LIMIT, core's sorts, hash joins in
+ * several batches that are parallel, below a Gather or have frequent values, and table access methods other
+ * than heap.
  *-------------------------------------------------------------------------
  */
 #include "exec/exec.h"
