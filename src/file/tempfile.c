@@ -269,7 +269,7 @@ owner_goes(ResourceReleasePhase phase, bool commits, bool top_level, void *arg)
 		if (phase == RESOURCE_RELEASE_BEFORE_LOCKS)
 		{
 			/* it is still open: by another descriptor it can be emptied */
-			if (!commits && (m->tf.mapping != NULL || m->tf.direct >= 0))
+			if (!commits && (m->tf.mapping != NULL || m->tf.mapped_elsewhere || m->tf.direct >= 0))
 				(void) ws_tempfile_allow_helpers(&m->tf);
 			continue;
 		}
@@ -531,8 +531,9 @@ ws_tempfile_cannot_map(const WsTempFile *tf)
  * Whose address space it is ends the mapping.
  */
 void
-ws_tempfile_map_at(const WsTempFile *tf, char *address, Size bytes, int64 offset)
+ws_tempfile_map_at(WsTempFile *tf, char *address, Size bytes, int64 offset)
 {
+	tf->mapped_elsewhere = true;
 	ws_tempfile_check_length(tf, offset + (int64) bytes);
 	if (mmap(address, bytes, PROT_READ, MAP_SHARED | MAP_FIXED, FileGetRawDesc(tf->file),
 			 (off_t) offset) == MAP_FAILED)

@@ -20,6 +20,7 @@ typedef struct WsTempFile
 	int			raw;			/* duplicate descriptor for helpers, or -1 */
 	int			direct;			/* descriptor for reading past the page cache, or -1 */
 	WsMapping  *mapping;		/* or NULL */
+	bool		mapped_elsewhere;	/* by ws_tempfile_map_at, now or before */
 } WsTempFile;
 
 extern WsTempFile *ws_tempfile_create(const WsThreads *threads);
@@ -46,7 +47,7 @@ extern void ws_tempfile_read_failed(const WsTempFile *tf, int error, const char 
 			__attribute__((noreturn));
 extern void ws_tempfile_check_length(const WsTempFile *tf, int64 bytes);
 extern void ws_tempfile_cannot_map(const WsTempFile *tf) __attribute__((noreturn));
-extern void ws_tempfile_map_at(const WsTempFile *tf, char *address, Size bytes, int64 offset);
+extern void ws_tempfile_map_at(WsTempFile *tf, char *address, Size bytes, int64 offset);
 extern void ws_tempfile_unmap(WsTempFile *tf);
 extern char *ws_tempfile_map(WsTempFile *tf, int64 bytes);
 extern void ws_tempfile_close(WsTempFile *tf);

@@ -17,7 +17,9 @@
  * The helper lives in a memory context of its own below the one it is started
  * in.  Children go before their parents' memory and callbacks: when an error
  * unwinds, chores not begun are dropped, and the thread is joined before
- * anything that the parent context owns is released.
+ * anything that the parent context owns is released.  The context of a function's query, or of a cursor that
+ * fails in a savepoint, stays for a while after the error: so a helper also ends when the resource owner that
+ * it was started under is released by an abort, before its files are emptied (file/tempfile.c).
  *
  * A process has a bounded number of threads at a time (ws_thread_take); a sort that gets
  * none does without.
@@ -35,11 +37,13 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "lib/ilist.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "port/atomics.h"
 #include "storage/s_lock.h"
 #include "utils/memutils.h"
+#include "utils/resowner.h"
 
 #define SPINS			300		/* about 20 us */
 #define POLL_MS			10		/* between two interrupt checks */
@@ -49,6 +53,8 @@ struct WsHelper
 {
 	MemoryContext context;
 	MemoryContextCallback callback;
+	ResourceOwner owner;		/* or NULL if that has gone */
+	dlist_node	node;			/* among the live ones, if it runs */
 	pthread_t	thread;
 	bool		running;
 	pthread_mutex_t lock;		/* protects what follows */
@@ -63,6 +69,7 @@ struct WsHelper
 	pg_atomic_uint32 queued;	/* chores in the list, to look at without the lock */
 };
 
+static dlist_head live = DLIST_STATIC_INIT(live);	/* whose threads run */
 static pg_atomic_uint32 running;	/* threads of this process */
 
 /* Counts a thread that is going to be started, unless there are `most` already. */
@@ -142,6 +149,7 @@ stop(void *arg)
 
 	if (!h->running)
 		return;
+	dlist_delete(&h->node);
 	pthread_mutex_lock(&h->lock);
 	h->stop = true;
 	pthread_cond_signal(&h->work);
@@ -152,6 +160,26 @@ stop(void *arg)
 	pthread_cond_destroy(&h->work);
 	pthread_cond_destroy(&h->done);
 	pthread_mutex_destroy(&h->lock);
+}
+
+/* A resource owner goes, CurrentResourceOwner.  At abort, nobody wants what its helpers are doing. */
+static void
+owner_goes(ResourceReleasePhase phase, bool commits, bool top_level, void *arg)
+{
+	dlist_mutable_iter iter;
+
+	if (phase != RESOURCE_RELEASE_BEFORE_LOCKS)
+		return;
+	dlist_foreach_modify(iter, &live)
+	{
+		WsHelper   *h = dlist_container(WsHelper, node, iter.cur);
+
+		if (h->owner != CurrentResourceOwner)
+			continue;
+		h->owner = NULL;
+		if (!commits)
+			stop(h);
+	}
 }
 
 /* Processors this process may run on. */
@@ -185,21 +213,30 @@ ws_thread_wanted(int threads, bool worthwhile)
 WsHelper *
 ws_helper_start(int threads, int most, bool worthwhile)
 {
+	static bool registered = false;
 	MemoryContext context;
 	WsHelper   *h;
 	pthread_attr_t attr;
+	pthread_condattr_t clock;
 	sigset_t	block;
 	sigset_t	before;
 
 	if (!ws_thread_wanted(threads, worthwhile))
 		return NULL;
+	if (!registered)
+		RegisterResourceReleaseCallback(owner_goes, NULL);
+	registered = true;
 	context = AllocSetContextCreate(CurrentMemoryContext, "WiscSort helper",
 									ALLOCSET_SMALL_SIZES);
 	h = MemoryContextAllocZero(context, sizeof(WsHelper));
 	h->context = context;
 	pthread_mutex_init(&h->lock, NULL);
 	pthread_cond_init(&h->work, NULL);
-	pthread_cond_init(&h->done, NULL);
+	/* who waits for it looks for interrupts now and then, even if the time of day is set back */
+	pthread_condattr_init(&clock);
+	(void) pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+	pthread_cond_init(&h->done, &clock);
+	pthread_condattr_destroy(&clock);
 	pg_atomic_init_u32(&h->queued, 0);
 	pthread_attr_init(&attr);
 	(void) pthread_attr_setstacksize(&attr, STACK_BYTES);
@@ -228,6 +265,8 @@ ws_helper_start(int threads, int most, bool worthwhile)
 		MemoryContextDelete(context);
 		return NULL;
 	}
+	h->owner = CurrentResourceOwner;
+	dlist_push_head(&live, &h->node);
 	h->callback.func = stop;
 	h->callback.arg = h;
 	MemoryContextRegisterResetCallback(context, &h->callback);
@@ -317,7 +356,7 @@ sleep_until_done(WsHelper *h, WsChore *chore)
 {
 	struct timespec until;
 
-	clock_gettime(CLOCK_REALTIME, &until);
+	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_nsec += POLL_MS * 1000000L;
 	until.tv_sec += until.tv_nsec / 1000000000L;
 	until.tv_nsec %= 1000000000L;

@@ -196,13 +196,15 @@ ws_set_reason(CustomPath *cpath, const char *reason)
 /*
  * Are there columns that their expressions do not tell apart?  Core's Sort hands its input's columns on by
  * position.  Those of a custom scan are matched by expression (setrefs.c).  Of volatile ones that are equal
- * (SELECT random(), random()) it takes the first for all of them; constants it leaves as they are, though
- * grouping sets make them null in some rows (GROUPING SETS ((k, 'all'), (k)); 18 hides them).  finish.c mends
- * that if nothing else was projected.
+ * (SELECT random(), random()) it takes the first for all of them.  With grouping sets it does so of any that
+ * are equal, though each is null in rows of its own (GROUPING SETS ((a), (b)) of one column twice).  It
+ * leaves constants as they are, which are null in some of these rows, too (GROUPING SETS ((k, 'all'), (k));
+ * 18 hides them).  finish.c mends that if nothing else was projected.
  */
 static bool
 is_ambiguous(PlannerInfo *root, const PathTarget *target)
 {
+	bool		sets = root->parse->groupingSets != NIL;
 	ListCell   *lc;
 
 	foreach(lc, target->exprs)
@@ -210,9 +212,9 @@ is_ambiguous(PlannerInfo *root, const PathTarget *target)
 		int			next = foreach_current_index(lc) + 1;
 		ListCell   *lc2;
 
-		if (IsA(lfirst(lc), Const) && root->parse->groupingSets != NIL)
+		if (sets && IsA(lfirst(lc), Const))
 			return true;
-		if (IsA(lfirst(lc), Var) || !contain_volatile_functions(lfirst(lc)))
+		if (!sets && (IsA(lfirst(lc), Var) || !contain_volatile_functions(lfirst(lc))))
 			continue;
 		for_each_from(lc2, target->exprs, next)
 			if (equal(lfirst(lc), lfirst(lc2)))

@@ -28,7 +28,7 @@
 #define ws_need_bytes(class)	((int64) (4 + (class) % 4) * 16 * 1024 << (class) / 4)
 
 /* One more whenever the shared memory, or a count, changes: builds that differ are not to share it. */
-#define WS_STAT_LAYOUT	7
+#define WS_STAT_LAYOUT	8
 
 /*
  * The figures that are not counted one by one are those of the moment after so many rows; or after so many
@@ -75,9 +75,10 @@ typedef enum WsCount
 	WS_MEMORY_PEAK,
 	WS_SHOWN,					/* so many columns; behind them, sums again: */
 	WS_NEED = WS_SHOWN,
-	WS_FORESEEN = WS_NEED + WS_NEEDS,	/* sorts of which is known how far off the forecast was, */
-	WS_FORESEEN_LOG,			/* and by how much: the sum of logarithms, of base 2, in 1/1024 */
-	WS_COUNTS
+	/* sorts of which is known how far off the forecast was: those of rows that wait in their table apart; */
+	WS_FORESEEN = WS_NEED + WS_NEEDS,
+	WS_FORESEEN_LOG = WS_FORESEEN + 2,	/* and by how much: sums of logarithms, of base 2, in 1/1024 */
+	WS_COUNTS = WS_FORESEEN_LOG + 2
 } WsCount;
 
 typedef struct WsStatKey
@@ -109,6 +110,7 @@ typedef struct WsSlot
 	double		expected;		/* rows */
 	double		wanted;			/* of these, by a LIMIT; 0: all */
 	double		foreseen;		/* nanoseconds a row from the end of the input on */
+	bool		table;			/* its rows wait in their table */
 	TimestampTz began;
 	TimestampTz first_row;		/* came from the input; or it began */
 	TimestampTz stage_began;

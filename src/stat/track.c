@@ -197,6 +197,7 @@ ws_track_begin(WsTrack *t, const WsRequest *request)
 	slot->expected = request->rows;
 	slot->wanted = (double) request->wanted;
 	slot->foreseen = t->foreseen;
+	slot->table = t->table;
 	slot->began = slot->first_row = slot->stage_began = t->since;
 	memset(slot->spent, 0, sizeof(slot->spent));
 	ws_slot_changed(slot);
@@ -280,8 +281,8 @@ count_foreseen(WsTrack *t, double rows)
 		taken <= 0)
 		return;
 	log_ratio = log2(taken / foreseen);
-	t->counts[WS_FORESEEN]++;
-	t->counts[WS_FORESEEN_LOG] += (int64) (1024 * Max(-MOST_OFF, Min(log_ratio, MOST_OFF)));
+	t->counts[WS_FORESEEN + t->table]++;
+	t->counts[WS_FORESEEN_LOG + t->table] += (int64) (1024 * Max(-MOST_OFF, Min(log_ratio, MOST_OFF)));
 }
 
 /*

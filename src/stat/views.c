@@ -205,11 +205,14 @@ add_counts(WsStatRow *row, int64 *counts)
 
 /*
  * By how much forecasts were off: of the query, or else of all.  It is the mean of the logarithms, so that
- * one sort whose rows nobody took for an hour says little.
+ * one sort whose rows nobody took for an hour says little.  What rows from their table take says nothing of
+ * others, nor the other way round.
  */
 static double
-off_by(WsShared *shared, const WsStatKey *key)
+off_by(WsShared *shared, const WsSlot *slot)
 {
+	const WsStatKey *key = &slot->key;
+	int			seen = WS_FORESEEN + slot->table;
 	int64		counts[WS_COUNTS] = {0};
 	WsStatRow  *row;
 
@@ -217,7 +220,7 @@ off_by(WsShared *shared, const WsStatKey *key)
 	row = key->query != 0 ? ws_stat_find(shared, key) : NULL;
 	if (row != NULL)
 		add_counts(row, counts);
-	if (counts[WS_FORESEEN] == 0)
+	if (counts[seen] == 0)
 	{
 		add_counts(&shared->rows[0], counts);
 		for (int b = 0; b < WS_STAT_BUCKETS; b++)
@@ -225,9 +228,9 @@ off_by(WsShared *shared, const WsStatKey *key)
 				add_counts(&shared->rows[i], counts);
 	}
 	LWLockRelease(&shared->lock);
-	if (counts[WS_FORESEEN] == 0)
+	if (counts[seen] == 0)
 		return 1;
-	return exp2((double) counts[WS_FORESEEN_LOG] / 1024 / (double) counts[WS_FORESEEN]);
+	return exp2((double) counts[WS_FORESEEN_LOG + slot->table] / 1024 / (double) counts[seen]);
 }
 
 /*
@@ -328,7 +331,7 @@ left_of(WsShared *shared, const WsSlot *slot, double in_stage, TimestampTz now)
 	done = f->stage == WS_STAGE_OUTPUT ? (double) f->rows_out / asked : 0;
 	trust = Min(1, done * TRUST);
 	if (trust < 1)
-		behind *= off_by(shared, &slot->key);
+		behind *= off_by(shared, slot);
 	switch ((WsStage) f->stage)
 	{
 		case WS_STAGE_OUTPUT:

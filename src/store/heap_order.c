@@ -22,7 +22,10 @@
 /* Pointers of a window that are worth waking a helper: that takes some 10 us. */
 #define LEAST_AHEAD		1024
 
-/* Takes up to o->wanted pointers.  In a helper only if the stream is helper_safe. */
+/*
+ * Takes up to o->wanted pointers.  In a helper only if the stream is helper_safe; there are fewer if it is to
+ * end.
+ */
 static void
 take(WsHeapOrder *o, bool helped)
 {
@@ -35,6 +38,8 @@ take(WsHeapOrder *o, bool helped)
 	{
 		if (!helped)
 			CHECK_FOR_INTERRUPTS();
+		else if (ws_helper_is_stopping(o->helper))
+			return;
 		for (Size i = 0; i < n; i++)
 		{
 			o->entries[o->rows] = ws_heap_row(ws_entry_pointer(entries[i]), o->rows);
@@ -49,7 +54,8 @@ take_chore(WsChore *chore)
 	WsHeapOrder *o = (WsHeapOrder *) chore;
 
 	take(o, true);
-	ws_sort_numbers(o->entries, o->rows, true);
+	if (!ws_helper_is_stopping(o->helper))
+		ws_sort_numbers(o->entries, o->rows, true);
 }
 
 static void

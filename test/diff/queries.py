@@ -226,6 +226,19 @@ def grouping_sets(m):
         settings={'enable_hashagg': m.rng.choice(['on', 'off'])})
 
 
+def alike(m):
+    """Columns whose expressions are equal, each of which grouping sets make null in rows of their own."""
+    key = m.keys(1, 1, plain=True)[0].at('a')
+    form = m.rng.choice(['ROLLUP (1, 2)', 'CUBE (1, 2)', 'GROUPING SETS ((1), (2))', 'GROUPING SETS ((1, 2), (2), ())'])
+    groups = 'SELECT %s AS x, %s AS y, count(*) AS n, min(a.id) AS low FROM t1 a%s GROUP BY %s' % (
+        key, key, m.where('a'), form)
+    if m.chance(0.3):
+        return Query('SELECT rank() OVER (ORDER BY n, low), x IS NULL, y IS NULL, n, low FROM (%s) s' % groups, ranks=1,
+                     settings={'enable_hashagg': m.rng.choice(['on', 'off'])})
+    return Query('SELECT x IS NULL, y IS NULL, n, low FROM (%s ORDER BY 3, 4 OFFSET 0) s' % groups,
+                 settings={'enable_hashagg': m.rng.choice(['on', 'off'])})
+
+
 def window(m):
     def over(unique, frame=''):
         part = m.rng.choice(['', '', 'PARTITION BY %s' % m.keys(1, 1, True)[0].at('a'),
@@ -459,7 +472,7 @@ def modified(m):
 
 KINDS = [(plain, 10), (limited, 9), (nested, 3), (no_columns, 1), (digest, 2), (long_rows, 2),
          (expanded, 1), (subquery_key, 1), (distinct, 3), (distinct_on, 3), (grouped, 4),
-         (grouping_sets, 2), (window, 5), (set_returning, 2), (function_scan, 1), (join, 5),
+         (grouping_sets, 2), (alike, 1), (window, 5), (set_returning, 2), (function_scan, 1), (join, 5),
          (merge_join, 6), (set_operation, 4), (union_inside, 2), (lateral, 4), (rescan, 2),
          (recursive, 2), (cte, 2), (prepared, 3), (cursor, 6), (walked, 2), (for_update, 2),
          (inserted, 2), (modified, 1)]

@@ -46,3 +46,5 @@ fault('refused ways of reading not counted', FILE,
 FILE = 'advise/query.c'
 fault('errors point into the outer query', FILE, 'if (error->cursorpos > 0 && error->internalquery == NULL)', 'if (false)',
       't:advise')
+fault('what the table took is told of spools', 'stat/views.c', 'int			seen = WS_FORESEEN + slot->table;', 'int			seen = WS_FORESEEN;', 't:progress')
+fault('helpers go on after an abort', 'os/helper.c', 'if (h->owner != CurrentResourceOwner)', 'if (true)', 't:transactions')

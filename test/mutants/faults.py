@@ -548,7 +548,7 @@ fault('volatile columns taken for one', FILE, 'match_by_position(cscan);', '(voi
       'sql:edges sql:executor')
 FILE = 'plan/path.c'
 fault('equal volatile columns projected', FILE, 'if (!is_ambiguous(root, sort->path.pathtarget))', '(void) is_ambiguous;', 'sql:edges')
-fault('constants of grouping sets projected', FILE, 'if (IsA(lfirst(lc), Const) && root->parse->groupingSets != NIL)',
+fault('constants of grouping sets projected', FILE, 'if (sets && IsA(lfirst(lc), Const))',
       'if (false)', 'sql:edges')
 fault('keys of merge joins evaluated again', FILE,
       'tlist = with_keys(tlist, sort, input);', '(void) with_keys;', 'sql:plans')

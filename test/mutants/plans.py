@@ -75,3 +75,5 @@ fault('no memory for helpers, and yet one process under a LIMIT', 'plan/workers.
       'share = 1;', 'sql:plans')
 fault('one process in the place of workers', 'plan/settle.c', 'cost -= ws_undercharge(root, path);', '',
       'sql:plans')
+fault('equal columns of grouping sets are one', 'plan/path.c', 'if (!sets && (IsA(lfirst(lc), Var) || !contain_volatile_functions(lfirst(lc))))',
+      'if (IsA(lfirst(lc), Var) || !contain_volatile_functions(lfirst(lc)))', 'sql:edges')

@@ -195,6 +195,10 @@ SELECT wtest.compare($$SELECT k, 'all'::text AS lit, 'all'::text AS other, count
   GROUP BY GROUPING SETS ((k, 2), (k), (2)) ORDER BY count(*), k, grouping('all'::text)$$) AS constants_of_sets;
 SELECT wtest.compare($$SELECT lit, row_number() OVER (ORDER BY k, g) AS n, k FROM
   (SELECT k, 'x'::text AS lit, grouping('x'::text) AS g FROM wtest.sets GROUP BY CUBE (k, 2)) s ORDER BY n$$) AS constants_in_windows;
+SELECT wtest.compare($$SELECT * FROM (SELECT k AS a, k AS b, count(*) FROM wtest.sets
+  GROUP BY GROUPING SETS ((a), (b)) ORDER BY count(*) OFFSET 0) s ORDER BY a, b$$) AS one_column_twice;
+SELECT wtest.compare($$SELECT * FROM (SELECT k % 7000 AS a, k % 7000 AS b, max(k) FROM wtest.sets
+  GROUP BY ROLLUP (1, 2) ORDER BY 3 OFFSET 0) s ORDER BY a, b$$) AS one_expression_twice;
 CREATE VIEW wtest.sets_view AS SELECT k, 'all'::text AS lit, count(*) AS c FROM wtest.sets
   GROUP BY GROUPING SETS ((k, 2), (k)) ORDER BY c, k;
 CREATE TABLE wtest.sets_kept AS SELECT * FROM wtest.sets_view;

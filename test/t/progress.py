@@ -52,15 +52,15 @@ def outer():
         healthy(cluster, 'progress')
 
 
-def waits(cur, other):
+def waits(cur, other, pause=2):
     """How long the rows of a sort are expected to be on their way out when 100 have been fetched by a cursor; the
-    others are fetched later."""
+    others are fetched `pause` seconds later."""
     cur.execute('BEGIN; DECLARE c NO SCROLL CURSOR FOR SELECT * FROM t ORDER BY k')
     cur.execute('FETCH 100 FROM c')
     # the first rows say how long all take, with a fifth of the weight; on a busy machine they take long
     behind = value(other, 'SELECT extract(epoch FROM estimated_end - began) - input_seconds - sort_seconds - 6 * output_seconds'
                    ' FROM wiscsort.progress')
-    time.sleep(2)
+    time.sleep(pause)
     cur.execute('MOVE ALL FROM c')
     cur.execute('COMMIT')
     return float(behind)
@@ -81,7 +81,22 @@ def cursor():
         second = waits(cur, other)
         # with the two seconds that they waited it was 1.17
         check(0.02 < first and second < first + 0.5, "a cursor's rows that wait for the client", (first, second))
+        apart(cur, other)
         healthy(cluster, 'cursor')
+
+
+def apart(cur, other):
+    """What is done with rows from a spool says nothing of those that wait in their table."""
+    cur.execute('SET compute_query_id = off')
+    told = {}
+    for turn in (0, 1):
+        for store in ('heap', 'spool'):
+            cur.execute('SET wiscsort.record_store = %s' % store)
+            told[store, turn] = waits(cur, other, 0)
+        cur.execute("SELECT count(md5(repeat(pad, 40))) FROM (SELECT * FROM t ORDER BY k OFFSET 0) s")
+    # one of five that are counted took 16 times as long, or more
+    check(told['spool', 1] > told['spool', 0] * 1.5, 'rows from a spool, after such that took long', told)
+    check(told['heap', 1] < told['heap', 0] * 1.4 + 0.1, 'rows from their table, after such from a spool', told)
 
 
 BATCHES = """SELECT count(pad) FROM (SELECT o.i, o.pad FROM

@@ -73,6 +73,10 @@ def disk_of(pid):
     return sum(files.values())
 
 
+def threads_of(pid):
+    return len(os.listdir('/proc/%d/task' % pid))
+
+
 def spins(pid):
     """Does a thread of a process that waits for its client run nevertheless?"""
     def ran():
@@ -117,6 +121,7 @@ def failed():
             counted(what + ': a cursor that failed')
             check(disk_of(pid) < 100000, what + ': a cursor that failed takes no disk', disk_of(pid))
             check(not spins(pid), what + ': nor a processor')
+            equal(threads_of(pid), 1, what + ': it has no helper')
             equal(rows(cur, QUERY), answer, what + ': another sort in the transaction')
             equal(error(cur, 'FETCH ALL FROM c')[0], '55000', what + ': nothing can be got of it')
             cur.execute('ROLLBACK')
@@ -128,6 +133,7 @@ def failed():
             counted(what + ': a sort in a function')
             check(disk_of(pid) < 100000, what + ': it takes no disk before ROLLBACK', disk_of(pid))
             check(not spins(pid), what + ': nor a processor')
+            equal(threads_of(pid), 1, what + ': it has no helper before ROLLBACK')
             cur.execute('ROLLBACK')
             cur.execute('SELECT pg_stat_force_next_flush()')
             written = value(cur, 'SELECT temp_bytes FROM pg_stat_database WHERE datname = current_database()')

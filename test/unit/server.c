@@ -21,6 +21,7 @@
 #include "storage/fd.h"
 #include "storage/lwlock.h"
 #include "utils/regproc.h"
+#include "utils/resowner.h"
 #include "utils/timestamp.h"
 
 #undef vprintf
@@ -32,6 +33,7 @@ Server		server;
 /* Of the server's variables, those that are referred to. */
 MemoryContext TopMemoryContext = NULL;
 MemoryContext CurrentMemoryContext = NULL;
+ResourceOwner CurrentResourceOwner = NULL;
 sigjmp_buf *PG_exception_stack = NULL;
 ErrorContextCallback *error_context_stack = NULL;
 volatile sig_atomic_t InterruptPending = false;
@@ -120,6 +122,12 @@ MemoryContextRegisterResetCallback(MemoryContext context, MemoryContextCallback 
 
 	cb->next = c->callbacks;
 	c->callbacks = cb;
+}
+
+/* Nothing here is owned by anybody, or aborted. */
+void
+RegisterResourceReleaseCallback(ResourceReleaseCallback callback, void *arg)
+{
 }
 
 static void
