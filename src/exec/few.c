@@ -16,7 +16,8 @@
  * Rows that a large sort leaves in their table are copied out of it here, when the scan has them: the input's
  * own rows are only their places and keys.
  *
- * Memory: AGAIN_BYTES and a row, or work_mem; of the node, and reset for each sort.  Errors: those of top.c.
+ * Memory: AGAIN_BYTES and a row, or work_mem, which the large sort has once more while it gets such rows; of
+ * the node, and reset for each sort.  Errors: those of top.c.
  *-------------------------------------------------------------------------
  */
 #include "exec/exec.h"

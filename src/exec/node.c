@@ -329,7 +329,10 @@ sort_many(WsSortState *state)
 	if (state->few != NULL)
 	{
 		for (int64 i = 0; i < ws_few_rows(state->few); i++)
+		{
+			CHECK_FOR_INTERRUPTS();
 			ws_sort_put(sort, ws_few_row(state->few, i));
+		}
 		sort->sorter->dropped = (uint64) (figures->rows_in - ws_few_rows(state->few));
 		ws_few_end(state->few);
 	}
