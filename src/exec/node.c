@@ -149,7 +149,11 @@ show_output(WsSortState *state, int64 rows)
 	if (unlikely(state->request->wanted > 0) && (uint64) rows == state->request->wanted)
 		ws_track_drained(state->track);
 	if (unlikely(rows % WS_LOOK_ROWS == 0) && state->sort != NULL)
+	{
 		figures->memory = ws_sort_memory(state->sort);
+		if (rows == WS_LOOK_ROWS)
+			figures->flowing_at = GetCurrentTimestamp();
+	}
 }
 
 /* The number that a clause of LIMIT comes to; false if it is null, as LIMIT ALL is, or less than 0. */
@@ -221,6 +225,7 @@ look(WsSortState *state, int64 memory, TimestampTz now)
 		f->turned = batch;
 		f->turned_at = now;
 	}
+	f->looked_rows = f->rows_in;
 	f->looked_at = now;
 }
 

@@ -32,6 +32,8 @@ typedef struct WsFigures
 	int64		turned_at;		/* a hash join came to its second batch, a TimestampTz; 0: it has not */
 	double		rows_each;		/* ws_share_each() of the input, at the same moment */
 	int64		looked_at;		/* that moment, a TimestampTz; 0: there was none */
+	int64		looked_rows;	/* rows that had come in by then */
+	int64		flowing_at;		/* WS_LOOK_ROWS rows were out, a TimestampTz; 0: they are not */
 	int32		stage;			/* WsStage */
 	int32		pass;			/* the merge pass that is being made, from 1; 0: none */
 	int32		passes;			/* of so many, as it looks now */

@@ -35,7 +35,7 @@
  * microseconds, the clock being looked at after each WS_CLOCK_ROWS rows.
  */
 #define WS_LOOK_ROWS	4096
-#define WS_LOOK_US		250000
+#define WS_LOOK_US		100000
 #define WS_CLOCK_ROWS	64
 
 /* What is counted, in the order of the columns of wiscsort.stat_rows().  Times are microseconds. */

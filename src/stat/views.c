@@ -262,7 +262,7 @@ rows_expected(const WsSlot *slot, TimestampTz now)
 	/* of what a hash join in batches has read, the rows of one batch have come */
 	if (f->batches > 0 ? f->share_done >= LEAST_SHARE && f->share_read > 0 : f->share_read >= LEAST_SHARE)
 	{
-		double		told = (double) f->rows_in / Min(f->share_read, 1);
+		double		told = Max((double) f->looked_rows / Min(f->share_read, 1), (double) f->rows_in);
 		double		least = Max(slot->expected, (double) f->rows_in);
 
 		/* what the rows of one row of the outer side make up for does not contradict the planner */
@@ -289,20 +289,24 @@ left_of_pass(const WsFigures *f, TimestampTz now)
  * In so many microseconds a hash join in batches is going to end, which began `spent` ago.  Its other batches
  * may take longer than reading its outer side, or less: the sort takes in most rows meanwhile.  Each takes as
  * long as those that have ended; a share of all counts among these, as if all took as long as what was
- * before.
+ * before.  That is what there was to do at the last look: while no rows come, it becomes less.
  */
 static double
-left_of_batches(const WsFigures *f, double spent)
+left_of_batches(const WsFigures *f, double spent, TimestampTz now)
 {
+	double		since = f->looked_at > 0 && f->pass == 0 ? (double) (now - f->looked_at) : 0;
 	double		ended = Max(0, f->batch - f->turned) + 0.5;
 	double		guessed = GUESSED * f->batches;
 	double		others = f->turned_at > 0 ? (double) Max(f->looked_at - f->turned_at, 0) : 0;
-	double		each;
+	double		left;
 
+	spent -= since;
 	if (f->turned_at == 0)
-		return spent * Max(0, 1 - f->share_done) / f->share_done;
-	each = (others + GUESSED * Max(0, spent - others)) / (ended + guessed);
-	return each * Max(0, f->batches - f->batch - 0.5);
+		left = spent * Max(0, 1 - f->share_done) / f->share_done;
+	else
+		left = (others + GUESSED * Max(0, spent - others)) / (ended + guessed) *
+			Max(0, f->batches - f->batch - 0.5);
+	return Max(left - since, 0);
 }
 
 /* Of so many rows, how many somebody is going to ask for. */
@@ -310,6 +314,29 @@ static double
 rows_asked_for(const WsSlot *slot, double rows)
 {
 	return slot->wanted > 0 ? Min(slot->wanted, rows) : rows;
+}
+
+/*
+ * In so many microseconds all `asked` rows are going to be out, which are expected to take `behind` from the
+ * end of the input on, and have been on their way out for `in_stage`.  They say it themselves the more of
+ * them are out.  What is done once before the second row is asked for, as the other side of a merge join is
+ * sorted, counts as long as few are.
+ */
+static double
+left_of_output(const WsSlot *slot, double asked, double behind, double in_stage, TimestampTz now)
+{
+	const WsFigures *f = &slot->figures;
+	bool		flowing = f->flowing_at > 0 && f->rows_out >= 2 * WS_LOOK_ROWS;
+	double		since = flowing ? (double) (now - f->flowing_at) : in_stage;
+	double		moved = (double) f->rows_out - (flowing ? WS_LOOK_ROWS : 0);
+	double		done = (double) f->rows_out / asked;
+	double		trust = Min(1, done * TRUST);
+
+	/* the first rows out may say little, of how long the others take */
+	if (!flowing)
+		trust *= trust;
+	behind = Max(behind - (double) slot->spent[WS_STAGE_SORT] - in_stage, behind * (1 - done) / 2);
+	return (1 - trust) * behind + (moved > 0 ? trust * since * (asked - (double) f->rows_out) / moved : 0);
 }
 
 /* In so many microseconds the sort is going to end, perhaps; -1: who knows. */
@@ -323,21 +350,14 @@ left_of(WsShared *shared, const WsSlot *slot, double in_stage, TimestampTz now)
 	double		silent;
 	double		before;
 	double		pass;
-	double		done;
-	double		trust;
 
 	if (f->stage == WS_STAGE_OUTPUT && (double) f->rows_out >= rows_asked_for(slot, (double) f->rows_in))
 		return 0;
-	done = f->stage == WS_STAGE_OUTPUT ? (double) f->rows_out / asked : 0;
-	trust = Min(1, done * TRUST);
-	if (trust < 1)
-		behind *= off_by(shared, slot);
+	behind *= off_by(shared, slot);
 	switch ((WsStage) f->stage)
 	{
 		case WS_STAGE_OUTPUT:
-			/* the first rows out may say little, of how long the others take */
-			behind = Max(behind - (double) slot->spent[WS_STAGE_SORT] - in_stage, behind * (1 - done) / 2);
-			return (1 - trust) * behind + (done > 0 ? trust * in_stage * (1 - done) / done : 0);
+			return left_of_output(slot, asked, behind, in_stage, now);
 		case WS_STAGE_SORT:
 			pass = left_of_pass(f, now);
 			return Max(behind - in_stage, behind / 2 + pass);
@@ -356,7 +376,7 @@ left_of(WsShared *shared, const WsSlot *slot, double in_stage, TimestampTz now)
 	before = (double) (slot->first_row - slot->stage_began);
 	pass = left_of_pass(f, now);
 	if (f->batches > 0 && f->share_done >= LEAST_SHARE)
-		return left_of_batches(f, in_stage - before + pass) + pass + behind;
+		return left_of_batches(f, in_stage - before + pass, now) + pass + behind;
 	return (in_stage - before + pass) * (rows / (double) f->rows_in - 1) + pass + behind;
 }
 
