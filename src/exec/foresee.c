@@ -142,7 +142,7 @@ ws_foresee_output(const WsSortState *state)
 
 	foreach(lc, stmt->subplans)
 		above = above || go_down(lfirst(lc), plan, &time, &ended);
-	ns = request->store == WS_KIND_HEAP ? HEAP_ROW : request->store == WS_KIND_KEYS ? KEYS_ROW :
+	ns = request->store == WS_KIND_HEAP && !request->copies ? HEAP_ROW : request->store == WS_KIND_KEYS ? KEYS_ROW :
 		request->allowance == 0 ? INLINE_ROW : SPOOL_ROW;
 	if (rows * sizeof(WsEntry) > request->memory)
 		ns += MERGED_ROW;

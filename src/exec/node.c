@@ -321,6 +321,7 @@ sort_many(WsSortState *state)
 	TupleTableSlot *slot;
 
 	ws_request_resolve(state->request, outer, state->rel);
+	ws_track_store(state->track, state->request);
 	state->foretold = (WsForetold) {ws_frequent_values, state};
 	state->request->foretold = &state->foretold;
 	if (ws_track_sorts && !state->foreseen)

@@ -2,7 +2,8 @@
  * watch.h - what others may see of a sort while it works, and how much disk it may take.
  *
  * The figures may lie in shared memory, where other processes read them at any time: each is written by the
- * backend alone, whole, and means something without the others.  Helpers touch none of this.
+ * backend alone, whole, and means something without the others, or nearly: what was seen at a look may for a
+ * moment be of two.  Helpers touch none of this.
  *-------------------------------------------------------------------------
  */
 #ifndef WS_WATCH_H
@@ -31,9 +32,9 @@ typedef struct WsFigures
 	double		share_done;		/* of what it takes to read it; the same */
 	int64		turned_at;		/* a hash join came to its second batch, a TimestampTz; 0: it has not */
 	double		rows_each;		/* ws_share_each() of the input, at the same moment */
-	int64		looked_at;		/* that moment, a TimestampTz; 0: there was none */
-	int64		looked_rows;	/* rows that had come in by then */
-	int64		flowing_at;		/* WS_LOOK_ROWS rows were out, a TimestampTz; 0: they are not */
+	int64		looked_rows;	/* rows that had come in at that moment */
+	int64		looked_at;		/* it, a TimestampTz, or the end of a later merge pass; 0: none */
+	int64		flowing_at;		/* WS_LOOK_ROWS were out, a TimestampTz; 0: not, or of few rows */
 	int32		stage;			/* WsStage */
 	int32		pass;			/* the merge pass that is being made, from 1; 0: none */
 	int32		passes;			/* of so many, as it looks now */

@@ -27,7 +27,7 @@
 
 #define SPINS		2000	/* between two looks at whether somebody else needs the processor */
 #define LOOK		64		/* items between two looks at the clock */
-/* ns without a loop: an error may have ended the backend's work */
+/* ns without a loop: the backend may be waiting for its client */
 #define ALONE		UINT64CONST(20000000)
 
 /* Of a turn: number of the loop, its items, and those taken by each side. */

@@ -174,6 +174,7 @@ typedef struct WsTrack WsTrack;
 extern WsTrack *ws_track_create(int64 query, int node);
 extern WsWatch *ws_track_watch(WsTrack *track);
 extern void ws_track_begin(WsTrack *track, const WsRequest *request);
+extern void ws_track_store(WsTrack *track, const WsRequest *request);
 extern void ws_track_foresee(WsTrack *track, double ns);
 extern void ws_track_first_row(WsTrack *track);
 extern void ws_track_stage(WsTrack *track, WsStage stage);

@@ -149,6 +149,18 @@ ws_track_create(int64 query, int node)
 	return t;
 }
 
+/* The sort's rows wait in their table, or are copied, after all. */
+void
+ws_track_store(WsTrack *t, const WsRequest *request)
+{
+	t->table = request->store == WS_KIND_HEAP && !request->copies;
+	if (t->slot == NULL)
+		return;
+	ws_slot_change(t->slot);
+	t->slot->table = t->table;
+	ws_slot_changed(t->slot);
+}
+
 /* Each row of its sorts is going to take so many nanoseconds from the end of the input on, perhaps. */
 void
 ws_track_foresee(WsTrack *t, double ns)
@@ -179,7 +191,7 @@ ws_track_begin(WsTrack *t, const WsRequest *request)
 	t->owner = CurrentResourceOwner;
 	t->stage = WS_STAGE_INPUT;
 	t->since = GetCurrentTimestamp();
-	t->table = request->store == WS_KIND_HEAP && !request->copies;
+	t->table = request->store == WS_KIND_HEAP;
 	t->device = -1;
 	t->device_end = 0;
 	t->drained = 0;

@@ -259,6 +259,8 @@ rows_expected(const WsSlot *slot, TimestampTz now)
 
 	if (f->stage != WS_STAGE_INPUT || has_thinned(slot, now, &silent))
 		return (double) f->rows_in;
+	if (f->looked_rows == 0)
+		return Max(slot->expected, (double) f->rows_in);
 	/* of what a hash join in batches has read, the rows of one batch have come */
 	if (f->batches > 0 ? f->share_done >= LEAST_SHARE && f->share_read > 0 : f->share_read >= LEAST_SHARE)
 	{
@@ -294,7 +296,7 @@ left_of_pass(const WsFigures *f, TimestampTz now)
 static double
 left_of_batches(const WsFigures *f, double spent, TimestampTz now)
 {
-	double		since = f->looked_at > 0 && f->pass == 0 ? (double) (now - f->looked_at) : 0;
+	double		since = f->looked_at > 0 && f->pass == 0 ? (double) Max(now - f->looked_at, 0) : 0;
 	double		ended = Max(0, f->batch - f->turned) + 0.5;
 	double		guessed = GUESSED * f->batches;
 	double		others = f->turned_at > 0 ? (double) Max(f->looked_at - f->turned_at, 0) : 0;
@@ -327,7 +329,7 @@ left_of_output(const WsSlot *slot, double asked, double behind, double in_stage,
 {
 	const WsFigures *f = &slot->figures;
 	bool		flowing = f->flowing_at > 0 && f->rows_out >= 2 * WS_LOOK_ROWS;
-	double		since = flowing ? (double) (now - f->flowing_at) : in_stage;
+	double		since = flowing ? (double) Max(now - f->flowing_at, 0) : in_stage;
 	double		moved = (double) f->rows_out - (flowing ? WS_LOOK_ROWS : 0);
 	double		done = (double) f->rows_out / asked;
 	double		trust = Min(1, done * TRUST);
