@@ -142,8 +142,12 @@ ws_foresee_output(const WsSortState *state)
 
 	foreach(lc, stmt->subplans)
 		above = above || go_down(lfirst(lc), plan, &time, &ended);
-	ns = request->store == WS_KIND_HEAP && !request->copies ? HEAP_ROW : request->store == WS_KIND_KEYS ? KEYS_ROW :
-		request->allowance == 0 ? INLINE_ROW : SPOOL_ROW;
+	if (request->store == WS_KIND_HEAP && !request->copies)
+		ns = HEAP_ROW;
+	else if (request->store == WS_KIND_KEYS)
+		ns = KEYS_ROW;
+	else
+		ns = request->allowance == 0 ? INLINE_ROW : SPOOL_ROW;
 	if (rows * sizeof(WsEntry) > request->memory)
 		ns += MERGED_ROW;
 	ns += BYTE * request->width + time / rows;
