@@ -46,5 +46,6 @@ fault('refused ways of reading not counted', FILE,
 FILE = 'advise/query.c'
 fault('errors point into the outer query', FILE, 'if (error->cursorpos > 0 && error->internalquery == NULL)', 'if (false)',
       't:advise')
-fault('what the table took is told of spools', 'stat/views.c', 'int			seen = WS_FORESEEN + slot->table;', 'int			seen = WS_FORESEEN;', 't:progress')
+fault('what spools took is told of tables', 'stat/track.c', 't->table = request->store == WS_KIND_HEAP && !request->copies;',
+      't->table = false;', 't:progress')
 fault('helpers go on after an abort', 'os/helper.c', 'if (h->owner != CurrentResourceOwner)', 'if (true)', 't:transactions')
