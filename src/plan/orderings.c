@@ -62,8 +62,8 @@ ws_ordering_computable(PlannerInfo *root, RelOptInfo *rel, List *pathkeys, bool 
 /*
  * Is each key a column of the relation?  Expressions of a query's ordering are
  * not evaluated below its joins: a row that no join lets through might raise an
- * error (1 / x) that the query does not have.  Nor are they below its groups, which HAVING may drop, but for
- * those that it groups by.
+ * error (1 / x) that the query does not have.  Nor are they below its groups, which HAVING may drop, or below
+ * its windows, which may end early, but for those that it groups by or that its first window has.
  */
 static bool
 only_columns(PlannerInfo *root, RelOptInfo *rel, List *pathkeys)
@@ -87,6 +87,16 @@ only_columns(PlannerInfo *root, RelOptInfo *rel, List *pathkeys)
 			return false;
 	}
 	return true;
+}
+
+/* Does core evaluate the keys of a query's ordering for all rows of its only relation? */
+static bool
+evaluated_for_all(const PlannerInfo *root, List *pathkeys)
+{
+	return bms_membership(root->all_baserels) == BMS_SINGLETON &&
+		(root->parse->groupClause == NIL || pathkeys == root->group_pathkeys) &&
+		(!root->parse->hasWindowFuncs || pathkeys == root->group_pathkeys ||
+		 pathkeys_contained_in(pathkeys, root->window_pathkeys));
 }
 
 /* The relation that a base relation, or a partition of it, is. */
@@ -126,6 +136,24 @@ has_large(PlannerInfo *root, const RelOptInfo *rel, Relids relids)
 			return true;
 	}
 	return false;
+}
+
+/*
+ * Those of the classes whose keys may be evaluated for all rows of the relation.  Where more than two are
+ * joined, an expression waits for the join that needs it: another one may have to come first, or the planner
+ * may have it first, and let no row through that raises an error.
+ */
+static List *
+evaluable_classes(PlannerInfo *root, RelOptInfo *rel, List *classes)
+{
+	List	   *evaluable = NIL;
+	ListCell   *lc;
+
+	foreach(lc, classes)
+		if (bms_num_members(root->all_baserels) <= 2 ||
+			only_columns(root, rel, list_make1(ws_ascending_pathkey(root, lfirst(lc)))))
+			evaluable = lappend(evaluable, lfirst(lc));
+	return evaluable;
 }
 
 /* Equivalence classes that a merge join of this relation could use, with one that is large, too. */
@@ -329,11 +357,10 @@ ws_useful_orderings(PlannerInfo *root, RelOptInfo *rel, bool parallel)
 	for (int i = 0; i < (int) lengthof(own); i++)
 		if (own[i] != NIL && pays_below_joins(root, rel, own[i], classes) &&
 			ws_ordering_computable(root, rel, own[i], parallel) &&
-			((bms_membership(root->all_baserels) == BMS_SINGLETON &&
-			  (root->parse->groupClause == NIL || own[i] == root->group_pathkeys)) ||
-			 only_columns(root, rel, own[i])))
+			(evaluated_for_all(root, own[i]) || only_columns(root, rel, own[i])))
 			orderings = add_ordering(orderings, own[i]);
 
+	classes = evaluable_classes(root, rel, classes);
 	while (list_length(classes) > 1 &&
 		   (peer = bms_next_member(root->all_baserels, peer)) >= 0)
 	{

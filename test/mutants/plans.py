@@ -77,3 +77,7 @@ fault('one process in the place of workers', 'plan/settle.c', 'cost -= ws_underc
       'sql:plans')
 fault('equal columns of grouping sets are one', 'plan/path.c', 'if (!sets && (IsA(lfirst(lc), Var) || !contain_volatile_functions(lfirst(lc))))',
       'if (IsA(lfirst(lc), Var) || !contain_volatile_functions(lfirst(lc)))', 'sql:edges')
+FILE = 'plan/orderings.c'
+fault('expressions below joins that come first', FILE, 'classes = evaluable_classes(root, rel, classes);', '(void) evaluable_classes;', 'sql:joins')
+fault('expressions below windows that end early', FILE,
+      '(!root->parse->hasWindowFuncs || pathkeys == root->group_pathkeys ||', '(true || pathkeys == root->group_pathkeys ||', 'sql:joins')

@@ -107,3 +107,24 @@ SET min_parallel_table_scan_size = 0;
 SET enable_mergejoin = on;
 SET enable_hashjoin = off;
 SELECT wtest.plan('SELECT a.id, b.id FROM wtest.j_sold a JOIN wtest.j_sold b ON a.customer = b.customer AND a.day = b.day AND a.id < b.id');
+
+-- An expression as a key: no row is evaluated that core's joins and windows do not let through (division by zero).
+SET max_parallel_workers_per_gather = 0;
+SET work_mem = '64kB';
+SET wiscsort.debug_force = on;
+CREATE TABLE wtest.j_of_kind AS SELECT i AS id, i % 2 AS kind, i % 100 AS d FROM generate_series(1, 20000) i;
+CREATE TABLE wtest.j_kind AS SELECT 1 AS kind;
+CREATE TABLE wtest.j_value AS SELECT i AS c FROM generate_series(0, 20000) i;
+CREATE TABLE wtest.j_none AS SELECT i AS g FROM generate_series(1, 5) i;
+ANALYZE wtest.j_of_kind, wtest.j_kind, wtest.j_value, wtest.j_none;
+DELETE FROM wtest.j_none;
+SELECT query, wtest.compare_as_set('SELECT count(*) FROM ' || query) FROM (VALUES
+  ('wtest.j_value LEFT JOIN (wtest.j_of_kind JOIN wtest.j_kind USING (kind)) ON c = id / d'),
+  ('(wtest.j_of_kind CROSS JOIN wtest.j_none) FULL JOIN wtest.j_value ON c = id / d'),
+  ('wtest.j_value WHERE c IN (SELECT id / d FROM wtest.j_of_kind JOIN wtest.j_kind USING (kind))'),
+  ('wtest.j_value v WHERE NOT EXISTS (SELECT FROM wtest.j_of_kind JOIN wtest.j_kind USING (kind) WHERE v.c = id / d)'),
+  ('wtest.j_of_kind JOIN wtest.j_kind USING (kind) JOIN wtest.j_value ON c = id / d'),
+  ('(SELECT row_number() OVER (ORDER BY id) AS n FROM wtest.j_of_kind ORDER BY id, 1 / d) s WHERE n <= 3')) q(query);
+-- Of two tables the merge join needs it in any case.
+DELETE FROM wtest.j_of_kind WHERE d = 0;
+SELECT wtest.compare_as_set('SELECT count(*) FROM wtest.j_value JOIN wtest.j_of_kind ON c = id / d') AS two;
