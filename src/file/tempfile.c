@@ -29,10 +29,8 @@
 
 #include "commands/tablespace.h"
 #include "executor/instrument.h"
-#include "lib/ilist.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
-#include "utils/resowner.h"
 
 /*
  * Bytes in one system call.  Larger writes gain nothing, and the page cache
@@ -56,13 +54,10 @@ typedef struct MappedTempFile
 	WsMapping	mapping;
 	MemoryContextCallback callback;
 	const WsThreads *threads;
-	ResourceOwner owner;		/* or NULL if that has gone */
-	dlist_node	node;			/* among the live ones */
+	WsOwned		owned;
 } MappedTempFile;
 
-static dlist_head live = DLIST_STATIC_INIT(live);
-
-static void owner_goes(ResourceReleasePhase phase, bool commits, bool top_level, void *arg);
+static void owner_goes(WsOwned *owned, bool after, bool commits);
 
 static void
 unmap(void *arg)
@@ -88,19 +83,11 @@ close_descriptor(int *fd)
 }
 
 static void
-forget_live(MappedTempFile *m)
-{
-	if (m->node.next != NULL)
-		dlist_delete(&m->node);
-	m->node.next = NULL;
-}
-
-static void
 release(void *arg)
 {
 	MappedTempFile *m = arg;
 
-	forget_live(m);
+	ws_owned_drop(&m->owned);
 	unmap(m);
 	close_descriptor(&m->tf.raw);
 	close_descriptor(&m->tf.direct);
@@ -113,22 +100,17 @@ release(void *arg)
 WsTempFile *
 ws_tempfile_create(const WsThreads *threads)
 {
-	static bool registered = false;
 	MappedTempFile *m = palloc0(sizeof(MappedTempFile));
 
-	if (!registered)
-		RegisterResourceReleaseCallback(owner_goes, NULL);
-	registered = true;
 	PrepareTempTablespaces();
 	m->tf.file = OpenTemporaryFile(false);
 	m->tf.name = pstrdup(FilePathName(m->tf.file));
 	m->tf.raw = m->tf.direct = -1;
 	m->threads = threads;
-	m->owner = CurrentResourceOwner;
 	m->callback.func = release;
 	m->callback.arg = m;
 	MemoryContextRegisterResetCallback(CurrentMemoryContext, &m->callback);
-	dlist_push_head(&live, &m->node);
+	ws_owned_take(&m->owned, owner_goes);
 	return &m->tf;
 }
 
@@ -250,33 +232,21 @@ ws_tempfile_allow_helpers(WsTempFile *tf)
 }
 
 /*
- * A resource owner goes, CurrentResourceOwner.  At abort, the disk is given back that its files take after
- * they have been closed, when their size has been counted, because something else holds them.
+ * The file's resource owner goes.  At abort, the disk is given back that it takes after it has been closed,
+ * when its size has been counted, because something else holds it.
  */
 static void
-owner_goes(ResourceReleasePhase phase, bool commits, bool top_level, void *arg)
+owner_goes(WsOwned *owned, bool after, bool commits)
 {
-	dlist_iter	iter;
+	MappedTempFile *m = (MappedTempFile *) ((char *) owned - offsetof(MappedTempFile, owned));
 
-	if (phase == RESOURCE_RELEASE_LOCKS)
+	if (commits)
 		return;
-	dlist_foreach(iter, &live)
-	{
-		MappedTempFile *m = dlist_container(MappedTempFile, node, iter.cur);
-
-		if (m->owner != CurrentResourceOwner)
-			continue;
-		if (phase == RESOURCE_RELEASE_BEFORE_LOCKS)
-		{
-			/* it is still open: by another descriptor it can be emptied */
-			if (!commits && (m->tf.mapping != NULL || m->tf.mapped_elsewhere || m->tf.direct >= 0))
-				(void) ws_tempfile_allow_helpers(&m->tf);
-			continue;
-		}
-		if (!commits && m->tf.raw >= 0 && ftruncate(m->tf.raw, 0) != 0)
-			elog(DEBUG1, "could not truncate temporary file \"%s\": %m", m->tf.name);
-		m->owner = NULL;
-	}
+	/* until the owner has gone it is open: by another descriptor it can be emptied */
+	if (!after && (m->tf.mapping != NULL || m->tf.mapped_elsewhere || m->tf.direct >= 0))
+		(void) ws_tempfile_allow_helpers(&m->tf);
+	if (after && m->tf.raw >= 0 && ftruncate(m->tf.raw, 0) != 0)
+		elog(DEBUG1, "could not truncate temporary file \"%s\": %m", m->tf.name);
 }
 
 /*
@@ -589,7 +559,7 @@ ws_tempfile_close(WsTempFile *tf)
 	if (tf == NULL)
 		return;
 	FileClose(tf->file);		/* may raise a cancel: the callbacks do the rest then */
-	forget_live(m);
+	ws_owned_drop(&m->owned);
 	if (tf->mapping != NULL)
 	{
 		ws_sigbus_forget(&m->mapping);

@@ -37,13 +37,11 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "lib/ilist.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "port/atomics.h"
 #include "storage/s_lock.h"
 #include "utils/memutils.h"
-#include "utils/resowner.h"
 
 #define SPINS			300		/* about 20 us */
 #define POLL_MS			10		/* between two interrupt checks */
@@ -53,8 +51,7 @@ struct WsHelper
 {
 	MemoryContext context;
 	MemoryContextCallback callback;
-	ResourceOwner owner;		/* or NULL if that has gone */
-	dlist_node	node;			/* among the live ones, if it runs */
+	WsOwned		owned;			/* if it runs */
 	pthread_t	thread;
 	bool		running;
 	pthread_mutex_t lock;		/* protects what follows */
@@ -69,7 +66,6 @@ struct WsHelper
 	pg_atomic_uint32 queued;	/* chores in the list, to look at without the lock */
 };
 
-static dlist_head live = DLIST_STATIC_INIT(live);	/* whose threads run */
 static pg_atomic_uint32 running;	/* threads of this process */
 
 /* Counts a thread that is going to be started, unless there are `most` already. */
@@ -149,7 +145,7 @@ stop(void *arg)
 
 	if (!h->running)
 		return;
-	dlist_delete(&h->node);
+	ws_owned_drop(&h->owned);
 	pthread_mutex_lock(&h->lock);
 	h->stop = true;
 	pthread_cond_signal(&h->work);
@@ -162,24 +158,12 @@ stop(void *arg)
 	pthread_mutex_destroy(&h->lock);
 }
 
-/* A resource owner goes, CurrentResourceOwner.  At abort, nobody wants what its helpers are doing. */
+/* A helper's resource owner goes.  At abort, nobody wants what it is doing. */
 static void
-owner_goes(ResourceReleasePhase phase, bool commits, bool top_level, void *arg)
+owner_goes(WsOwned *owned, bool after, bool commits)
 {
-	dlist_mutable_iter iter;
-
-	if (phase != RESOURCE_RELEASE_BEFORE_LOCKS)
-		return;
-	dlist_foreach_modify(iter, &live)
-	{
-		WsHelper   *h = dlist_container(WsHelper, node, iter.cur);
-
-		if (h->owner != CurrentResourceOwner)
-			continue;
-		h->owner = NULL;
-		if (!commits)
-			stop(h);
-	}
+	if (!after && !commits)
+		stop((char *) owned - offsetof(WsHelper, owned));
 }
 
 /* Processors this process may run on. */
@@ -213,7 +197,6 @@ ws_thread_wanted(int threads, bool worthwhile)
 WsHelper *
 ws_helper_start(int threads, int most, bool worthwhile)
 {
-	static bool registered = false;
 	MemoryContext context;
 	WsHelper   *h;
 	pthread_attr_t attr;
@@ -223,9 +206,6 @@ ws_helper_start(int threads, int most, bool worthwhile)
 
 	if (!ws_thread_wanted(threads, worthwhile))
 		return NULL;
-	if (!registered)
-		RegisterResourceReleaseCallback(owner_goes, NULL);
-	registered = true;
 	context = AllocSetContextCreate(CurrentMemoryContext, "WiscSort helper",
 									ALLOCSET_SMALL_SIZES);
 	h = MemoryContextAllocZero(context, sizeof(WsHelper));
@@ -265,8 +245,7 @@ ws_helper_start(int threads, int most, bool worthwhile)
 		MemoryContextDelete(context);
 		return NULL;
 	}
-	h->owner = CurrentResourceOwner;
-	dlist_push_head(&live, &h->node);
+	ws_owned_take(&h->owned, owner_goes);
 	h->callback.func = stop;
 	h->callback.arg = h;
 	MemoryContextRegisterResetCallback(context, &h->callback);

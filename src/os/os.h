@@ -8,6 +8,7 @@
 #include "entry.h"
 #include <setjmp.h>
 
+#include "lib/ilist.h"
 #include "port/atomics.h"
 
 /* ---- region.c: address space that is committed as it fills, and who counts it ---- */
@@ -56,6 +57,18 @@ extern void ws_region_shrink(WsRegion *region, Size bytes);
 extern void ws_region_release(WsRegion *region, Size bytes);
 extern void ws_region_destroy(WsRegion *region);
 extern void ws_region_drop_spares(void);
+
+/* ---- owned.c: what is told when a resource owner goes ---- */
+
+typedef struct WsOwned
+{
+	dlist_node	node;			/* among those of its owner */
+	struct ResourceOwnerData *owner;	/* NULL: nobody has it */
+	void		(*goes) (struct WsOwned *o, bool after, bool commits);
+} WsOwned;
+
+extern void ws_owned_take(WsOwned *o, void (*goes) (WsOwned *o, bool after, bool commits));
+extern void ws_owned_drop(WsOwned *o);
 
 /* ---- helper.c: a thread that does chores ---- */
 typedef struct WsHelper WsHelper;

@@ -20,12 +20,10 @@
 
 #include "access/xact.h"
 #include "guc.h"
-#include "lib/ilist.h"
 #include "miscadmin.h"
 #include "sort/budget.h"
 #include "storage/proc.h"
 #include "utils/memutils.h"
-#include "utils/resowner.h"
 #include "utils/timestamp.h"
 
 /* Of the system's blocks, in which it counts what a process has read, so many are one of ours. */
@@ -40,8 +38,7 @@ struct WsTrack
 	WsWatch		watch;
 	WsFigures	own;			/* while there is no slot */
 	MemoryContextCallback callback;
-	dlist_node	node_of_live;
-	ResourceOwner owner;		/* of the sort that runs */
+	WsOwned		owned;			/* the sort that runs */
 	WsShared   *shared;			/* NULL: nothing is counted */
 	WsSlot	   *slot;			/* or NULL */
 	WsStatKey	key;
@@ -61,8 +58,6 @@ struct WsTrack
 	int64		counts[WS_COUNTS];	/* of sorts that have ended */
 };
 
-static dlist_head live = DLIST_STATIC_INIT(live);	/* whose nodes have not ended */
-
 static void
 release_slot(WsTrack *t)
 {
@@ -80,7 +75,7 @@ finish(WsTrack *t)
 	if (!t->open)
 		return;
 	t->open = false;
-	dlist_delete(&t->node_of_live);
+	ws_owned_drop(&t->owned);
 	release_slot(t);
 	if (t->shared != NULL && t->counts[WS_SORTS] + t->counts[WS_ABORTED] > 0)
 		ws_stat_add(t->shared, &t->key, t->counts);
@@ -100,24 +95,14 @@ forget(void *arg)
 	finish(t);
 }
 
-/* Sorts whose owner is released by an abort have ended. */
+/* A sort whose owner is released by an abort has ended. */
 static void
-owner_goes(ResourceReleasePhase phase, bool commits, bool top_level, void *arg)
+owner_goes(WsOwned *owned, bool after, bool commits)
 {
-	dlist_mutable_iter iter;
+	WsTrack    *t = (WsTrack *) ((char *) owned - offsetof(WsTrack, owned));
 
-	if (phase != RESOURCE_RELEASE_AFTER_LOCKS)
-		return;
-	dlist_foreach_modify(iter, &live)
-	{
-		WsTrack    *t = dlist_container(WsTrack, node_of_live, iter.cur);
-
-		if (!t->sorting || t->owner != CurrentResourceOwner)
-			continue;
-		t->owner = NULL;
-		if (!commits)
-			forget(t);
-	}
+	if (after && !commits && t->sorting)
+		forget(t);
 }
 
 /*
@@ -127,12 +112,8 @@ owner_goes(ResourceReleasePhase phase, bool commits, bool top_level, void *arg)
 WsTrack *
 ws_track_create(int64 query, int node)
 {
-	static bool registered = false;
 	WsTrack    *t = palloc0(sizeof(WsTrack));
 
-	if (!registered)
-		RegisterResourceReleaseCallback(owner_goes, NULL);
-	registered = true;
 	t->watch.figures = &t->own;
 	t->watch.disk_limit = -1;
 	t->key.database = MyDatabaseId;
@@ -145,7 +126,6 @@ ws_track_create(int64 query, int node)
 	t->callback.func = forget;
 	t->callback.arg = t;
 	MemoryContextRegisterResetCallback(CurrentMemoryContext, &t->callback);
-	dlist_push_head(&live, &t->node_of_live);
 	return t;
 }
 
@@ -188,7 +168,7 @@ ws_track_begin(WsTrack *t, const WsRequest *request)
 	WsSlot	   *slot;
 
 	t->sorting = true;
-	t->owner = CurrentResourceOwner;
+	ws_owned_take(&t->owned, owner_goes);
 	t->stage = WS_STAGE_INPUT;
 	t->since = GetCurrentTimestamp();
 	t->table = request->store == WS_KIND_HEAP;

@@ -22,7 +22,7 @@ FILE = 'stat/track.c'
 fault('rows that wait for the client say how long others take', FILE,
       't->suspended = t->statement != GetCurrentStatementStartTimestamp();', '{}', 't:progress')
 fault('aborted sorts are not told', FILE, 't->counts[WS_ABORTED]++;', '{}', 't:stat')
-fault('a sort that fails in a function runs on until ROLLBACK', FILE, 'if (!commits)', 'if (false)',
+fault('a sort that fails in a function runs on until ROLLBACK', FILE, 'if (after && !commits && t->sorting)', 'if (false)',
       't:transactions')
 fault('a slot is kept', FILE, '\tif (t->slot != NULL)\n\t\tws_slot_free(t->slot);', '', 't:stat')
 fault('the store of sorts begun again', FILE, 'bool		travels = s->store.travels && !s->again;',
@@ -48,4 +48,5 @@ fault('errors point into the outer query', FILE, 'if (error->cursorpos > 0 && er
       't:advise')
 fault('what spools took is told of tables', 'stat/track.c', 't->table = request->store == WS_KIND_HEAP && !request->copies;',
       't->table = false;', 't:progress')
-fault('helpers go on after an abort', 'os/helper.c', 'if (h->owner != CurrentResourceOwner)', 'if (true)', 't:transactions')
+fault('helpers go on after an abort', 'os/helper.c', 'if (!after && !commits)', 'if (false)', 't:transactions')
+fault('nobody is told of owners that go', 'os/owned.c', 'if (o->owner != owner)', 'if (true)', 't:transactions')

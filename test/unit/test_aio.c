@@ -12,6 +12,7 @@
 #include "memfiles.c"
 
 #include "../../src/os/region.c"
+#include "../../src/os/owned.c"
 #include "../../src/os/helper.c"
 #include "../../src/os/sigbus.c"
 #include "../../src/os/resident.c"
