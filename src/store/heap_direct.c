@@ -154,7 +154,7 @@ map_file(const char *name, Size *bytes)
 {
 	struct stat st;
 	char	   *base = NULL;
-	int			fd = OpenTransientFile(name, O_RDONLY | PG_BINARY);
+	int			fd = BasicOpenFile(name, O_RDONLY | PG_BINARY);	/* also if no transient one is left */
 
 	if (fd < 0)
 		return NULL;
@@ -165,7 +165,7 @@ map_file(const char *name, Size *bytes)
 			base = NULL;
 		*bytes = st.st_size;
 	}
-	CloseTransientFile(fd);
+	close(fd);
 	return base;
 }
 
