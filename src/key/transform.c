@@ -49,23 +49,25 @@ libc_locale(Oid collation)
 	return name;
 }
 
-/* Has a locale of this name no rules, so that strcoll is strcmp? */
+/* Has a locale of this name no rules, so that strcoll is strcmp?  Opened once: each plan asks many times. */
 static bool
 has_no_rules(const char *name)
 {
+	static bool asked = false;
+	static bool none = false;
 	locale_t	locale;
-	bool		none;
 
 	if (pg_strcasecmp(name, "C.UTF-8") != 0 && pg_strcasecmp(name, "C.utf8") != 0)
 		return false;
+	if (asked)
+		return none;
+	asked = true;
 	locale = newlocale(LC_COLLATE_MASK | LC_CTYPE_MASK, name, (locale_t) 0);
 	if (locale == (locale_t) 0)
 		return false;
 #ifdef __GLIBC__
 	/* an item that is a number, which a pointer holds */
 	none = (uint32) (uintptr_t) nl_langinfo_l(_NL_COLLATE_NRULES, locale) == 0;
-#else
-	none = false;
 #endif
 	freelocale(locale);
 	return none;

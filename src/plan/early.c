@@ -36,6 +36,9 @@ static join_search_hook_type next_join_search_hook = NULL;
 /* Is a cursor planned, of which some rows may be fetched?  The levels below learn that too late. */
 static bool of_cursor = false;
 
+/* Goes up when the planner begins a query, or is through with one. */
+static uint64 plannings = 0;
+
 static bool
 has_run_condition(Node *node, void *context)
 {
@@ -93,6 +96,7 @@ ws_planning_for(bool cursor)
 {
 	bool		before = of_cursor;
 
+	plannings++;
 	of_cursor = cursor;
 	return before;
 }
@@ -101,7 +105,30 @@ ws_planning_for(bool cursor)
 void
 ws_planned_for(bool before)
 {
+	plannings++;
 	of_cursor = before;
+}
+
+/* What has been found out of the planner's structures holds as long as this number. */
+uint64
+ws_planning_number(void)
+{
+	return plannings;
+}
+
+/* Does a level that has WITH queries leave rows?  All of it is looked at, and each of them asks. */
+static bool
+level_leaves_rows(const PlannerInfo *root)
+{
+	static const Query *asked = NULL;
+	static uint64 number = 0;
+	static bool leaves = false;
+
+	if (asked != root->parse || number != plannings)
+		leaves = leaves_rows((Node *) root->parse, NULL);
+	asked = root->parse;
+	number = plannings;
+	return leaves;
 }
 
 /*
@@ -120,7 +147,7 @@ ws_read_partly(PlannerInfo *root)
 		/* a WITH query, which may be read by any part of the level that it belongs to, and of those around */
 		of_with |= plans_with_queries(root);
 		if (of_with &&
-			((of_cursor && root->parent_root == NULL) || leaves_rows((Node *) root->parse, NULL)))
+			((of_cursor && root->parent_root == NULL) || level_leaves_rows(root)))
 			return true;
 		/* one row of all */
 		if (root->parse->hasAggs && root->parse->groupClause == NIL && root->parse->groupingSets == NIL)

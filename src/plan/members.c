@@ -25,6 +25,9 @@
 /* Sorts that are said to be at once at most: a number that may be multiplied. */
 #define MOST_AT_ONCE	100000.0
 
+/* Orderings for which it is kept whether partitions follow them. */
+#define KEPT_ORDERINGS	8
+
 /* The same without conversions that change no bits. */
 static const Node *
 bare(const Node *expr)
@@ -137,7 +140,7 @@ ws_class_computable(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, bo
 
 /* Does core read a parent's partitions one after the other, for rows in the order of `pathkeys`? */
 static bool
-follows_bounds(PlannerInfo *root, RelOptInfo *parent, List *pathkeys)
+follows_bounds_anew(PlannerInfo *root, RelOptInfo *parent, List *pathkeys)
 {
 	const ScanDirection directions[] = {ForwardScanDirection, BackwardScanDirection};
 
@@ -153,6 +156,38 @@ follows_bounds(PlannerInfo *root, RelOptInfo *parent, List *pathkeys)
 			return true;
 	}
 	return false;
+}
+
+/*
+ * The same, and kept: each partition asks it several times, and each answer looks at the members of all.
+ * (docs/decisions/30-cost-model.md)
+ */
+static bool
+follows_bounds(PlannerInfo *root, RelOptInfo *parent, List *pathkeys)
+{
+	static struct
+	{
+		const RelOptInfo *parent;
+		const List *pathkeys;
+		const PathKey *only;	/* the one of a list of one, which each has anew */
+		bool		follows;
+	}			kept[KEPT_ORDERINGS];
+	static int	n = 0;
+	static uint64 number = 0;
+	const PathKey *only = list_length(pathkeys) == 1 ? linitial_node(PathKey, pathkeys) : NULL;
+
+	if (number != ws_planning_number())
+		n = 0;
+	number = ws_planning_number();
+	for (int i = 0; i < Min(n, KEPT_ORDERINGS); i++)
+		if (kept[i].parent == parent &&
+			(kept[i].pathkeys == pathkeys || (only != NULL && kept[i].only == only)))
+			return kept[i].follows;
+	kept[n % KEPT_ORDERINGS].follows = follows_bounds_anew(root, parent, pathkeys);
+	kept[n % KEPT_ORDERINGS].parent = parent;
+	kept[n % KEPT_ORDERINGS].pathkeys = pathkeys;
+	kept[n % KEPT_ORDERINGS].only = only;
+	return kept[n++ % KEPT_ORDERINGS].follows;
 }
 
 /* The base relation of which `rel` is a partition or a member; NULL: of none, or of a join. */

@@ -147,6 +147,18 @@ ws_sorted_width(PlannerInfo *root)
 	return set_pathtarget_cost_width(root, target)->width + more;
 }
 
+/* Does a query level return columns as they are?  To sum up their widths takes longer where they are many. */
+static bool
+returns_columns(const PlannerInfo *root)
+{
+	ListCell   *lc;
+
+	foreach(lc, root->processed_tlist)
+		if (!IsA(lfirst_node(TargetEntry, lc)->expr, Var))
+			return false;
+	return true;
+}
+
 /* Is an expression, whatever its type is called, one of a list of columns of the result? */
 static bool
 in_result(Node *expr, List *result)
@@ -293,7 +305,7 @@ ws_narrower_when_sorted(PlannerInfo *root, const RelOptInfo *rel)
 	if (root->query_pathkeys == NIL || ws_debug_force || ws_record_store == WS_STORE_HEAP ||
 		bms_membership(root->all_baserels) != BMS_SINGLETON ||
 		(q->hasAggs && q->groupClause == NIL) || q->hasTargetSRFs || q->limitCount != NULL ||
-		q->setOperations != NULL || q->commandType != CMD_SELECT)
+		q->setOperations != NULL || q->commandType != CMD_SELECT || returns_columns(root))
 		return false;
 	exprs = key_expressions(root);
 	narrow = exprs != NIL ? NARROW_EXPR : NARROW;

@@ -162,6 +162,7 @@ extern double ws_comparison_share(PlannerInfo *root, List *pathkeys, double rows
 
 /* ---- early.c ---- */
 
+extern uint64 ws_planning_number(void);
 extern bool ws_read_partly(PlannerInfo *root);
 extern bool ws_planning_for(bool cursor);
 extern void ws_planned_for(bool before);

@@ -146,6 +146,7 @@ typedef struct WsWindow
 	Size		prefetched;		/* of them, already prefetched */
 	Size		batch;			/* pointers to ask for next time */
 	bool		drained;		/* the stream has no more */
+	bool		back;			/* it was filled for who goes back */
 	uint64		queue[WS_TAKE_ROWS];
 } WsWindow;
 

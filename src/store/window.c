@@ -25,29 +25,46 @@ ws_window_init(WsWindow *window, WsSpool *spool, WsStream *stream)
 	window->batch = WS_FIRST_BATCH;
 }
 
-/* Continues at row number `position`, which a stream that can be read from any place allows. */
+/* Fills the window with as many rows as it can have and the last one of which has this number. */
+static void
+fill_back(WsWindow *window, uint64 position)
+{
+	WsEntry		entries[WS_TAKE_ROWS];
+	Size		rows = Min(position + 1, WS_TAKE_ROWS);
+
+	window->first = position + 1 - rows;
+	window->stream->ops->seek(window->stream, window->first);
+	window->filled = ws_stream_next(window->stream, entries, rows);
+	for (Size i = 0; i < window->filled; i++)
+		window->queue[i] = ws_entry_pointer(entries[i]);
+	window->back = true;
+}
+
+/*
+ * Continues at row number `position`, which a stream that can be read from any place allows.  Whoever goes
+ * back to the row before the first one is likely to want those before that as well (1 M rows of 70 bytes,
+ * 4 MB, MOVE BACKWARD 900000: 470 ms when there were 31 of them, 43 with all that the queue holds, core 48).
+ */
 void
 ws_window_seek(WsWindow *window, uint64 position)
 {
-	uint64		begin = ws_batch_begin(position, window->first);
-
 	if (position < window->first || position > window->first + window->filled)
 	{
-		ws_window_init(window, window->spool, window->stream);
-		window->first = begin;
-		window->stream->ops->seek(window->stream, begin);
-		/* rows before the position are not handed out, but may be soon */
-		if (begin < position)
-		{
-			WsEntry		entries[WS_FIRST_BATCH];
+		uint64		first = window->first;
 
-			window->filled = ws_stream_next(window->stream, entries, position - begin);
-			for (Size i = 0; i < window->filled; i++)
-				window->queue[i] = ws_entry_pointer(entries[i]);
+		ws_window_init(window, window->spool, window->stream);
+		if (position > 0 && position + 1 == first)
+			fill_back(window, position);
+		else
+		{
+			window->first = position;
+			window->stream->ops->seek(window->stream, position);
 		}
 	}
 	window->head = (Size) (position - window->first);
 	window->prefetched = Max(window->prefetched, window->head);
+	if (window->back && window->head >= WS_PREFETCH_GROUP)
+		ws_spool_prefetch(window->spool, window->queue[window->head - WS_PREFETCH_GROUP]);
 }
 
 /* Prefetches the next group of rows that are queued. */
@@ -66,14 +83,17 @@ prefetch_group(WsWindow *window)
 static void
 refill(WsWindow *window)
 {
-	Size		left = window->filled - window->head;
+	/* the row handed out last stays where it may be a mark */
+	Size		drop = window->back && window->head > 0 ? window->head - 1 : window->head;
+	Size		left = window->filled - drop;
 	WsEntry		entries[WS_TAKE_ROWS];
 	Size		got;
 
-	memmove(window->queue, window->queue + window->head, left * sizeof(uint64));
-	window->first += window->head;
-	window->prefetched -= window->head;
-	window->head = 0;
+	memmove(window->queue, window->queue + drop, left * sizeof(uint64));
+	window->first += drop;
+	window->prefetched -= drop;
+	window->head -= drop;
+	window->back = false;
 	got = ws_stream_next(window->stream, entries, Min(window->batch, WS_TAKE_ROWS - left));
 	for (Size i = 0; i < got; i++)
 		window->queue[left + i] = ws_entry_pointer(entries[i]);
@@ -91,7 +111,8 @@ ws_window_next(WsWindow *window, HeapTuple tuple)
 {
 	if (unlikely(window->prefetched - window->head <= WS_PREFETCH_GROUP))
 	{
-		if (window->filled - window->prefetched < WS_PREFETCH_GROUP && !window->drained)
+		if (window->filled - window->prefetched < WS_PREFETCH_GROUP && !window->drained &&
+			!(window->back && window->head < window->filled))
 			refill(window);
 		prefetch_group(window);
 	}

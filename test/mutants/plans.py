@@ -81,3 +81,4 @@ FILE = 'plan/orderings.c'
 fault('expressions below joins that come first', FILE, 'classes = evaluable_classes(root, rel, classes);', '(void) evaluable_classes;', 'sql:joins')
 fault('expressions below windows that end early', FILE,
       '(!root->parse->hasWindowFuncs || pathkeys == root->group_pathkeys ||', '(true || pathkeys == root->group_pathkeys ||', 'sql:joins')
+fault('rows are counted from the window', 'store/window.c', 'window->head -= drop;', 'window->head = 0;', 'sql:cursors')

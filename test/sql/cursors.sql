@@ -68,3 +68,37 @@ DECLARE c CURSOR FOR SELECT id, k FROM wtest.e ORDER BY k;
 FETCH 1 FROM c;
 DELETE FROM wtest.e WHERE CURRENT OF c;
 ROLLBACK;
+
+-- Back and forth over more rows than are looked ahead for: what each step finds, with core's and with WiscSort's.
+CREATE FUNCTION wtest.walked(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    c refcursor;
+    found_so_far text := '';
+    r record;
+BEGIN
+    OPEN c SCROLL FOR EXECUTE query;
+    FOR step IN 1..600 LOOP
+        FETCH RELATIVE CASE WHEN step % 100 < 30 THEN -1 WHEN step % 100 = 30 THEN 2100 WHEN step % 100 < 60 THEN 1
+                            WHEN step % 7 = 0 THEN -700 ELSE hashint4(step) % 900 + 60 END FROM c INTO r;
+        found_so_far := md5(found_so_far || coalesce(r::text, 'none'));
+    END LOOP;
+    CLOSE c;
+    RETURN found_so_far;
+END $$;
+CREATE TABLE wtest.walk AS SELECT hashint4(i) AS k, i AS id, repeat('w', i % 60) AS pad FROM generate_series(1, 20000) i;
+ANALYZE wtest.walk;
+CREATE FUNCTION wtest.walks_as_core(store text, memory text, query text) RETURNS text LANGUAGE plpgsql
+SET wiscsort.debug_force = on SET max_parallel_workers_per_gather = 0 AS $$
+DECLARE
+    ours text;
+BEGIN
+    PERFORM set_config('wiscsort.record_store', store, true), set_config('work_mem', memory, true), set_config('wiscsort.enable', 'on', true);
+    IF NOT wtest.uses(query) THEN
+        RETURN 'no WiscSort in the plan';
+    END IF;
+    ours := wtest.walked(query);
+    PERFORM set_config('wiscsort.enable', 'off', true);
+    RETURN CASE WHEN ours = wtest.walked(query) THEN 'same' ELSE 'different' END;
+END $$;
+SELECT store, memory, wtest.walks_as_core(store, memory, 'SELECT * FROM wtest.walk ORDER BY k, id')
+  FROM unnest(ARRAY['spool', 'heap']) store, unnest(ARRAY['64kB', '256kB', '64MB']) memory;
