@@ -47,8 +47,9 @@ tell_owned(ResourceReleasePhase phase, bool commits, bool top_level, void *arg)
 }
 
 /*
- * Has `goes` called for `o` when CurrentResourceOwner goes: before that has released anything, and (`after`)
- * when it has released all.  `goes` may drop `o`, and does not free it.  Not the owner that had it before.
+ * Has `goes` called for `o` when CurrentResourceOwner goes: before that releases its files, and (`after`)
+ * when it has released all.  `goes` may drop `o`, and does not free it.  An owner that had it before forgets
+ * it.
  */
 void
 ws_owned_take(WsOwned *o, void (*goes) (WsOwned *o, bool after, bool commits))
