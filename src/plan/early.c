@@ -116,7 +116,7 @@ ws_planning_number(void)
 	return plannings;
 }
 
-/* Does a level that has WITH queries leave rows?  All of it is looked at, and each of them asks. */
+/* Does a level leave rows?  All of it is looked at, and each of its WITH queries asks: the last is kept. */
 static bool
 level_leaves_rows(const PlannerInfo *root)
 {

@@ -23,6 +23,7 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
 #include "optimizer/tlist.h"
 #include "parser/parsetree.h"
 #include "storage/bufmgr.h"
@@ -147,15 +148,33 @@ ws_sorted_width(PlannerInfo *root)
 	return set_pathtarget_cost_width(root, target)->width + more;
 }
 
-/* Does a query level return columns as they are?  To sum up their widths takes longer where they are many. */
+/*
+ * Does a query level return the columns of its only relation as they are, and all that are read?  To sum up
+ * their widths takes longer where they are many.
+ */
 static bool
-returns_columns(const PlannerInfo *root)
+returns_columns(PlannerInfo *root)
 {
+	RelOptInfo *rel = find_base_rel(root, bms_singleton_member(root->all_baserels));
+	Bitmapset  *columns = NULL;
 	ListCell   *lc;
 
 	foreach(lc, root->processed_tlist)
-		if (!IsA(lfirst_node(TargetEntry, lc)->expr, Var))
+	{
+		const Var  *var = (const Var *) lfirst_node(TargetEntry, lc)->expr;
+
+		if (!IsA(var, Var) || var->varno != (int) rel->relid)
 			return false;
+		columns = bms_add_member(columns, var->varattno - FirstLowInvalidHeapAttributeNumber);
+	}
+	/* a join that was found to be of no use leaves the columns that it wanted */
+	foreach(lc, rel->reltarget->exprs)
+	{
+		const Var  *var = lfirst(lc);
+
+		if (!IsA(var, Var) || !bms_is_member(var->varattno - FirstLowInvalidHeapAttributeNumber, columns))
+			return false;
+	}
 	return true;
 }
 

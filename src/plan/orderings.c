@@ -62,8 +62,7 @@ ws_ordering_computable(PlannerInfo *root, RelOptInfo *rel, List *pathkeys, bool 
 /*
  * Is each key a column of the relation?  Expressions of a query's ordering are
  * not evaluated below its joins: a row that no join lets through might raise an
- * error (1 / x) that the query does not have.  Nor are they below its groups, which HAVING may drop, or below
- * its windows, which may end early, but for those that it groups by or that its first window has.
+ * error (1 / x) that the query does not have.  Nor are they in other places (evaluated_for_all).
  */
 static bool
 only_columns(PlannerInfo *root, RelOptInfo *rel, List *pathkeys)
@@ -89,14 +88,21 @@ only_columns(PlannerInfo *root, RelOptInfo *rel, List *pathkeys)
 	return true;
 }
 
-/* Does core evaluate the keys of a query's ordering for all rows of its only relation? */
+/*
+ * Does core evaluate the keys of a query's ordering for all rows of its only relation?  Not below its groups,
+ * which HAVING may drop, or its windows, which may end early, but for what it groups by or its first window
+ * has.  Nor below the LIMIT of a member of UNION, if the UNION wants that order and not the member.
+ */
 static bool
 evaluated_for_all(const PlannerInfo *root, List *pathkeys)
 {
+	bool		groups = pathkeys == root->group_pathkeys;
+
 	return bms_membership(root->all_baserels) == BMS_SINGLETON &&
-		(root->parse->groupClause == NIL || pathkeys == root->group_pathkeys) &&
-		(!root->parse->hasWindowFuncs || pathkeys == root->group_pathkeys ||
-		 pathkeys_contained_in(pathkeys, root->window_pathkeys));
+		(root->parse->groupClause == NIL || groups) &&
+		(!root->parse->hasWindowFuncs || groups || pathkeys_contained_in(pathkeys, root->window_pathkeys)) &&
+		(root->parse->limitCount == NULL || groups || pathkeys == root->sort_pathkeys ||
+		 pathkeys == root->window_pathkeys || pathkeys == root->distinct_pathkeys);
 }
 
 /* The relation that a base relation, or a partition of it, is. */
@@ -140,8 +146,8 @@ has_large(PlannerInfo *root, const RelOptInfo *rel, Relids relids)
 
 /*
  * Those of the classes whose keys may be evaluated for all rows of the relation.  Where more than two are
- * joined, an expression waits for the join that needs it: another one may have to come first, or the planner
- * may have it first, and let no row through that raises an error.
+ * joined, an expression waits for the join that needs it: another join may have to come first, or the planner
+ * may put it first, and it may let no row through that raises an error.
  */
 static List *
 evaluable_classes(PlannerInfo *root, RelOptInfo *rel, List *classes)

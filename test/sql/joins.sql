@@ -115,16 +115,17 @@ SET wiscsort.debug_force = on;
 CREATE TABLE wtest.j_of_kind AS SELECT i AS id, i % 2 AS kind, i % 100 AS d FROM generate_series(1, 20000) i;
 CREATE TABLE wtest.j_kind AS SELECT 1 AS kind;
 CREATE TABLE wtest.j_value AS SELECT i AS c FROM generate_series(0, 20000) i;
-CREATE TABLE wtest.j_none AS SELECT i AS g FROM generate_series(1, 5) i;
-ANALYZE wtest.j_of_kind, wtest.j_kind, wtest.j_value, wtest.j_none;
-DELETE FROM wtest.j_none;
+CREATE TABLE wtest.j_nobody AS SELECT i AS g FROM generate_series(1, 5) i;
+ANALYZE wtest.j_of_kind, wtest.j_kind, wtest.j_value, wtest.j_nobody;
+DELETE FROM wtest.j_nobody;
 SELECT query, wtest.compare_as_set('SELECT count(*) FROM ' || query) FROM (VALUES
   ('wtest.j_value LEFT JOIN (wtest.j_of_kind JOIN wtest.j_kind USING (kind)) ON c = id / d'),
-  ('(wtest.j_of_kind CROSS JOIN wtest.j_none) FULL JOIN wtest.j_value ON c = id / d'),
+  ('(wtest.j_of_kind CROSS JOIN wtest.j_nobody) FULL JOIN wtest.j_value ON c = id / d'),
   ('wtest.j_value WHERE c IN (SELECT id / d FROM wtest.j_of_kind JOIN wtest.j_kind USING (kind))'),
   ('wtest.j_value v WHERE NOT EXISTS (SELECT FROM wtest.j_of_kind JOIN wtest.j_kind USING (kind) WHERE v.c = id / d)'),
   ('wtest.j_of_kind JOIN wtest.j_kind USING (kind) JOIN wtest.j_value ON c = id / d'),
-  ('(SELECT row_number() OVER (ORDER BY id) AS n FROM wtest.j_of_kind ORDER BY id, 1 / d) s WHERE n <= 3')) q(query);
+  ('(SELECT row_number() OVER (ORDER BY id) AS n FROM wtest.j_of_kind ORDER BY id, 1 / d) s WHERE n <= 3'),
+  ('((SELECT id / (id - 15000) FROM wtest.j_of_kind LIMIT 10000) UNION (SELECT c FROM wtest.j_value)) s')) q(query);
 -- Of two tables the merge join needs it in any case.
 DELETE FROM wtest.j_of_kind WHERE d = 0;
 SELECT wtest.compare_as_set('SELECT count(*) FROM wtest.j_value JOIN wtest.j_of_kind ON c = id / d') AS two;
