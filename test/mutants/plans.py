@@ -80,7 +80,7 @@ fault('equal columns of grouping sets are one', 'plan/path.c', 'if (!sets && (Is
 FILE = 'plan/orderings.c'
 fault('expressions below joins that come first', FILE, 'classes = evaluable_classes(root, rel, classes);', '(void) evaluable_classes;', 'sql:joins')
 fault('expressions below windows that end early', FILE,
-      '(!root->parse->hasWindowFuncs || pathkeys == root->group_pathkeys ||', '(true || pathkeys == root->group_pathkeys ||', 'sql:joins')
+      '(!root->parse->hasWindowFuncs || groups || pathkeys_contained_in(pathkeys, root->window_pathkeys)) &&', 'true &&', 'sql:joins')
 fault('expressions below the LIMIT of a member of UNION', FILE, '(root->parse->limitCount == NULL || groups || pathkeys == root->sort_pathkeys ||',
       '(true ||', 'sql:joins', 'before PostgreSQL 17 a UNION asks no order of its members')
 fault('rows are counted from the window', 'store/window.c', 'window->head -= drop;', 'window->head = 0;', 'sql:cursors')
